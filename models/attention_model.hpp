@@ -24,8 +24,8 @@ struct PrefillParameters {
     friend bool operator==(const PrefillParameters&, const PrefillParameters&) = default;
 };
 
-/// Parameters of a device's decode attention for one number format of the cache. Two kernels serve: one on tensor cores,
-/// where `grouped_from` to `grouped_to` query heads share a key head; one on vector units for all others.
+/// Parameters of a device's decode attention for one number format of the cache. Two kernels serve: one on tensor
+/// cores, where `grouped_from` to `grouped_to` query heads share a key head; one on vector units for all others.
 struct DecodeParameters {
     double compute_units = 1, grouped_from = 2, grouped_to = 32;
     Seconds launch;
@@ -62,7 +62,8 @@ Seconds estimate_prefill(const AttentionCall& call, const PrefillParameters& par
 /// `clock`: of the units, as a fraction of a cool GPU's; memory and launch don't follow it.
 Seconds estimate_decode(const AttentionCall& call, const DecodeParameters& parameters, double clock = 1);
 
-/// Pairs of a query and a key that one head of one sequence computes; FLOPs of the call. No FLOP is counted for softmax.
+/// Pairs of a query and a key that one head of one sequence computes; FLOPs of the call. No FLOP is counted for
+/// softmax.
 double attended_pairs(const AttentionCall& call);
 Flops flops_of(const AttentionCall& call);
 /// The same as a kernel: Q, K and V are read once, the result is written once, in 16-bit numbers where they are not in

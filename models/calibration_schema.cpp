@@ -58,7 +58,8 @@ Json calibration_schema() {
     }
     for (const std::string& group : kernel_groups) keys[group] = kernel_group_schema(group);
     keys["measured_gemms"] = measured_gemms_schema();
-    keys["validation"] = {{"description", "What the fits predict of the machine that they were fitted to."}, {"type", "object"}};
+    keys["validation"] = {{"description", "What the fits predict of the machine that they were fitted to."},
+                          {"type", "object"}};
     keys["measured_on"] = measured_on_schema();
     schema["definitions"] = value_definitions();
     schema["definitions"]["gemm"] = gemm_parameters_schema();

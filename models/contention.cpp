@@ -74,8 +74,8 @@ Bytes cache_left_by(const GemmShape& gemm, int tiles, const DeviceSpec& device) 
     return elements > kernel.large_tile ? kernel.cache_beside_large_tiles : kernel.cache_beside_gemms;
 }
 
-/// For a GEMM on another stream than `compute_stream`. It runs on the units that the tiles of the GEMM there leave free. Its
-/// claim counts these units; a demand besides would slow the other GEMM's tiles.
+/// For a GEMM on another stream than `compute_stream`. It runs on the units that the tiles of the GEMM there leave
+/// free. Its claim counts these units; a demand besides would slow the other GEMM's tiles.
 void hold_only(Cost& cost, ResourceId units) {
     const auto of_units = [&](const Demand& demand) { return demand.resource == units; };
     cost.demands.erase(std::remove_if(cost.demands.begin(), cost.demands.end(), of_units),

@@ -51,8 +51,8 @@ public:
             cost.launch = {kernel.launch, kernel.queued_launch};
             std::get<Completion>(cost.end).event = machine.topology.device().launch.event;
         }
-        // Another GPU waits for a copy kernel as long as for any event, if remote_dependency_us was measured; the kernel's
-        // completion is a part of that wait.
+        // Another GPU waits for a copy kernel as long as for any event, if remote_dependency_us was measured; the
+        // kernel's completion is a part of that wait.
         const DeviceSpec::Launch& launch = machine.topology.device().launch;
         if (launch.remote_dependency > launch.dependency)
             cost.handoffs.other_gpu = std::max(launch.remote_dependency - kernel.completion, Seconds());

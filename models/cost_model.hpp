@@ -75,7 +75,8 @@ struct Claim {
     int least = 1;        ///< starts as soon as it gets this many
     int most = 1;         ///< takes more as they come free, up to this many
     bool yields = false;  ///< gives units to tasks of higher priority
-    /// How long a task of higher priority that starts beside this one waits with its units for ranks that get theirs later
+    /// How long a task of higher priority that starts beside this one waits with its units for ranks that get theirs
+    /// later
     Seconds yields_after = {};
     /// Served after all such claims of lower task number, even if those tasks are not ready yet
     bool as_enqueued = false;
@@ -158,8 +159,8 @@ Seconds isolated_body(const Cost& cost, const ResourceTable& resources);
 /// launch + setup + body, until the end is seen, when nothing else runs.
 Seconds isolated_time(const Cost& cost, const ResourceTable& resources);
 
-/// A machine as the cost models see it: topology, resources, fitted parameters of the device. `sustained`:
-/// duration of back-to-back GEMMs, which lowers the clock (0: one kernel). `gemm_speed`: GEMM rate as a fraction of a cool
+/// A machine as the cost models see it: topology, resources, fitted parameters of the device. `sustained`: duration
+/// of back-to-back GEMMs, which lowers the clock (0: one kernel). `gemm_speed`: GEMM rate as a fraction of a cool
 /// GPU's (models/settled_clock.hpp). `marks`: what a GPU's streams wait for is recorded by events without a time.
 struct Machine {
     Topology topology;

@@ -18,8 +18,8 @@ struct Costs {
     const Cost& operator[](TaskId task) const { return classes[class_of[task]]; }
 };
 
-/// `Costs`, or costs by task of which each is a class of its own; does not own them.
-/// Contract: tasks of one class are on one stream, so they never run at the same time, and differ only in shard and chunk.
+/// `Costs`, or costs by task of which each is a class of its own; does not own them. Contract: tasks of one class are
+/// on one stream, so they never run at the same time, and differ only in shard and chunk.
 class CostView {
 public:
     CostView(const Costs& costs) : classes_(costs.classes), class_of_(costs.class_of) {}

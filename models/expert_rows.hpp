@@ -24,12 +24,12 @@ struct ExpertLoad {
 /// times with fixed seeds; the median of the nine busiest GPUs is returned. Ignored: no expert gets a token twice.
 std::vector<std::int64_t> expert_rows(const ExpertLoad& load);
 
-/// Rows as kernel `_min_latency` (nvfp4) of the public tables routes them: DeepSeek V3's gate keeps 4 of 8 groups of experts
-/// a token, those with the largest sums of their two best scores, whatever the model is. Choices outside of them go to the
-/// lowest experts inside: with a balanced distribution half of all rows go to the first experts, which are those of the
-/// GPU that is measured.
-/// Source: github.com/ai-dynamo/aiconfigurator, collector/trtllm/collect_moe.py (n_group, topk_group) and
-/// collector/helper.py (balanced_logits, power_law_logits_v3), read 2026-11-25.
+/// Rows as kernel `_min_latency` (nvfp4) of the public tables routes them: DeepSeek V3's gate keeps 4 of 8 groups of
+/// experts a token, those with the largest sums of their two best scores, whatever the model is. Choices outside of
+/// them go to the lowest experts inside: with a balanced distribution half of all rows go to the first experts, which
+/// are those of the GPU that is measured. Source: github.com/ai-dynamo/aiconfigurator,
+/// collector/trtllm/collect_moe.py (n_group, topk_group) and collector/helper.py (balanced_logits,
+/// power_law_logits_v3), read 2026-11-25.
 std::vector<std::int64_t> group_limited_rows(const ExpertLoad& load);
 
 }  // namespace overlap

@@ -243,10 +243,10 @@ private:
     Cover fastest_ = {};
 };
 
-/// The rows of further tiles: where `usual_rows` does not divide M, the library also has tiles of any other multiple of
-/// `row_step` as rows, no larger than the largest listed tile.
-/// cuBLASLt on H200 (traces/h200_4/microbench/parts_1.jsonl, 46 GEMMs of 562 to 9000 such rows): the number of tiles is right
-/// for 38 of them, with the listed tiles alone for 14; times are 2.1 % off instead of 4.8. Nothing was fitted to them.
+/// The rows of further tiles: where `usual_rows` does not divide M, the library also has tiles of any other multiple
+/// of `row_step` as rows, no larger than the largest listed tile. cuBLASLt on H200
+/// (traces/h200_4/microbench/parts_1.jsonl, 46 GEMMs of 562 to 9000 such rows): the number of tiles is right for 38
+/// of them, with the listed tiles alone for 14; times are 2.1 % off instead of 4.8. Nothing was fitted to them.
 inline bool has_other_rows(const Problem& problem, const GemmParameters& p) {
     return static_cast<double>(p.row_step) > 0 && problem.m >= usual_rows && std::fmod(problem.m, usual_rows) != 0;
 }

@@ -10,8 +10,8 @@ namespace overlap {
 namespace {
 
 // A grouped GEMM: the rows of each expert are multiplied by that expert's weights, in one kernel. By the fit of the
-// device's MoE kernels; where there is none, a batch of GEMMs of the experts that have rows, each padded to whole tiles of
-// 64 rows, by the device's GEMM model. The busiest of the GPUs that share the experts is priced.
+// device's MoE kernels; where there is none, a batch of GEMMs of the experts that have rows, each padded to whole
+// tiles of 64 rows, by the device's GEMM model. The busiest of the GPUs that share the experts is priced.
 class GemmGrouped final : public CostModel {
 public:
     bool handles(const Task& task) const override {

@@ -75,8 +75,8 @@ struct GemmEstimate {
 GemmEstimate estimate_gemm(const GemmShape& shape, const GemmParameters& parameters, Seconds busy = {},
                            int units = 0, bool persistent = false, bool warm = false);
 
-/// Factor on the body of a GEMM while `lost` units of every shader engine are taken; every engine counts as the smallest.
-/// Beside 8192^3 on MI300X, 1,184 tiles are 37 an engine: on 8 units five rounds instead of four. 1 where
+/// Factor on the body of a GEMM while `lost` units of every shader engine are taken; every engine counts as the
+/// smallest. Beside 8192^3 on MI300X, 1,184 tiles are 37 an engine: on 8 units five rounds instead of four. 1 where
 /// engines are not known.
 double slowed_by_lost_units(const GemmShape& shape, const GemmParameters& parameters, Seconds busy, int lost);
 

@@ -22,8 +22,8 @@ struct KernelCalibration {
 std::string prefill_format(DType products, DType cache);
 std::string kernel_format(DType dtype);
 
-/// Suffixes in the names of fits: to attention's kernel alone, and to that kernel's backward pass. A fit without such a suffix
-/// is of the public tables' operator, which also rotates queries and keys and writes the cache.
+/// Suffixes in the names of fits: to attention's kernel alone, and to that kernel's backward pass. A fit without such
+/// a suffix is of the public tables' operator, which also rotates queries and keys and writes the cache.
 inline const std::string kernel_alone = "_kernel", backward_alone = "_kernel_backward";
 /// Name of the fit that prices `call`: of the kernel alone where there is one, because lists have rotations apart.
 std::string attention_fit(const KernelCalibration& fits, const AttentionCall& call);

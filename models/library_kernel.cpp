@@ -9,13 +9,14 @@
 namespace overlap {
 namespace {
 
-// A collective by the vendor's library: measured latency and bus rate (DeviceSpec::Library), which depends on
-// the number of channels. Channels are held as compute units. The bytes are spread evenly over the routes to
-// all peers and use HBM once at either end. A group of some GPUs of a node takes the lines of all of them, its bus rate in
-// proportion to the links that it has (an estimate: libraries use each link alike). A library with further protocols for small operands takes the
-// fastest one (measured with all channels only). On a number of GPUs with times of its own those hold. Valid for the operand sizes of the fits, which their sources
-// state. A simulated library that goes round a ring (arXiv 2401.16677) takes its rate from bandwidths, plus
-// the latency of each step and the exposed last sum.
+// A collective by the vendor's library: measured latency and bus rate (DeviceSpec::Library), which depends on the
+// number of channels. Channels are held as compute units. The bytes are spread evenly over the routes to all peers
+// and use HBM once at either end. A group of some GPUs of a node takes the lines of all of them, its bus rate in
+// proportion to the links that it has (an estimate: libraries use each link alike). A library with further protocols
+// for small operands takes the fastest one (measured with all channels only). On a number of GPUs with times of its
+// own those hold. Valid for the operand sizes of the fits, which their sources state. A simulated library that goes
+// round a ring (arXiv 2401.16677) takes its rate from bandwidths, plus the latency of each step and the exposed last
+// sum.
 class LibraryKernel final : public CostModel {
 public:
     bool handles(const Task& task) const override { return task.kind() == TaskKind::collective; }
@@ -62,8 +63,8 @@ public:
         return cost;
     }
 
-    /// Of the lines of `channels` channels the one with the shortest time for `on_bus`, with its key: those of small operands are
-    /// measured with all channels only.
+    /// Of the lines of `channels` channels the one with the shortest time for `on_bus`, with its key: those of small
+    /// operands are measured with all channels only.
     static std::pair<std::string, DeviceSpec::Library::Line> fastest(const DeviceSpec::Library::Fit& fit,
                                                                      double channels, Bytes on_bus,
                                                                      CollectiveKind kind,
@@ -84,7 +85,8 @@ public:
     }
 
 private:
-    /// By one kernel that was measured at several sizes (DeviceLibrary::AllReduce): the time of the smallest one is latency.
+    /// By one kernel that was measured at several sizes (DeviceLibrary::AllReduce): the time of the smallest one is
+    /// latency.
     static Cost all_reduce_cost(const CollectiveKernelWork& work, int gpu, const Machine& machine) {
         const DeviceSpec& device = machine.topology.device();
         const int ranks = work.group.members(machine.topology.gpus());

@@ -48,7 +48,8 @@ public:
     /// Work of one GPU by these groups of the calibration.
     bool of_gpu(std::initializer_list<const char*> groups) const {
         return same_gpu_ && std::ranges::all_of(groups, [&](const std::string& group) {
-                   return now_.calibration.value(group, Json::object()) == fitted_.calibration.value(group, Json::object());
+                   return now_.calibration.value(group, Json::object()) ==
+                          fitted_.calibration.value(group, Json::object());
                });
     }
     /// Work between GPUs; `what`: a key of "measured_on".

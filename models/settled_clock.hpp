@@ -14,8 +14,8 @@ namespace overlap {
 /// replaces it. Measured GEMM times change by the ratio of the model's.
 Machine at_speed(const Machine& machine, double speed);
 
-/// Clock as a fraction of a cool GPU's: speed^clock_exponent (group `energy` of a device). GEMMs lose less than the clock, because the
-/// clock of a cool GPU falls within a long GEMM, too.
+/// Clock as a fraction of a cool GPU's: speed^clock_exponent (group `energy` of a device). GEMMs lose less than the
+/// clock, because the clock of a cool GPU falls within a long GEMM, too.
 double clock_of(const Machine& machine);
 
 }  // namespace overlap

@@ -78,13 +78,14 @@ void limit_by_flops(const Work& work, const Machine& machine, Streamed& kernel) 
     kernel.units = machine.topology.device().compute_units;
 }
 
-/// A kernel of one small thread block finds room beside a GEMM's: in traces/h200_2/pytorch barriers don't wait for GEMMs that
-/// hold all units (GEMM 65536x2048x1024, reduce-scatter by async-TP: 850 us measured, 1,025 if they did).
+/// A kernel of one small thread block finds room beside a GEMM's: in traces/h200_2/pytorch barriers don't wait for
+/// GEMMs that hold all units (GEMM 65536x2048x1024, reduce-scatter by async-TP: 850 us measured, 1,025 if they did).
 constexpr Bytes of_one_block{4096};
 
-/// How much longer a framework's sum takes at the clock of a steady state. Half of its time is taken to wait for memory, whose
-/// clock stays. Measured on H100: a sum that takes 264 us at full clock (traces/h100_2/power) takes 300 at 0.82 of the clock;
-/// others take 412 instead of 351 at 0.735, and 59 instead of 49 at 0.70 (traces/h100_2/scatter).
+/// How much longer a framework's sum takes at the clock of a steady state. Half of its time is taken to wait for
+/// memory, whose clock stays. Measured on H100: a sum that takes 264 us at full clock (traces/h100_2/power) takes 300
+/// at 0.82 of the clock; others take 412 instead of 351 at 0.735, and 59 instead of 49 at 0.70
+/// (traces/h100_2/scatter).
 double slowed_by_clock(const Machine& machine) {
     return (1 + 1 / clock_of(machine)) / 2;
 }
@@ -143,8 +144,8 @@ private:
                                 .of_sum = true}};
     }
 
-    /// A kernel of a recorded duration is taken to have all compute units, which no recording says, so that it takes longer
-    /// at a lower clock, and to move the bytes that are known.
+    /// A kernel of a recorded duration is taken to have all compute units, which no recording says, so that it takes
+    /// longer at a lower clock, and to move the bytes that are known.
     static Cost recorded(const MemoryBoundWork& op, int gpu, const Machine& machine) {
         const DeviceSpec& device = machine.topology.device();
         Cost cost = kernel_cost(device.launch);

@@ -12,13 +12,13 @@ struct Streamed {
     Seconds body;      ///< time alone
 };
 
-/// Whose kernel streams. In schedules the operands of copies and sums come from memory, although a GEMM or a peer wrote them
-/// shortly before: on 2 H100, 32 sums beside which nothing ran lasted as long as memory takes, and the operands of 20 of
-/// these would have fit into the cache (traces/h100_2). A benchmark that repeats a kernel on the same operands finds them in
-/// the cache, and its sum has one load of 16 bytes a thread in flight. A sum of a schedule has four, as copies have, so that
-/// memory limits it: the time of sums that ran alone grows by their bytes / 2.88 TB/s on H100 and 4.03 on H200 (spans of
-/// traces/h100_2/overlap and h200_4/overlap, 254 and 190 sums), where memory copies 2.90 and 4.01 and the benchmark's sums
-/// move 2.2 to 2.6 and 2.9 to 3.4.
+/// Whose kernel streams. In schedules the operands of copies and sums come from memory, although a GEMM or a peer
+/// wrote them shortly before: on 2 H100, 32 sums beside which nothing ran lasted as long as memory takes, and the
+/// operands of 20 of these would have fit into the cache (traces/h100_2). A benchmark that repeats a kernel on the
+/// same operands finds them in the cache, and its sum has one load of 16 bytes a thread in flight. A sum of a
+/// schedule has four, as copies have, so that memory limits it: the time of sums that ran alone grows by their bytes
+/// / 2.88 TB/s on H100 and 4.03 on H200 (spans of traces/h100_2/overlap and h200_4/overlap, 254 and 190 sums), where
+/// memory copies 2.90 and 4.01 and the benchmark's sums move 2.2 to 2.6 and 2.9 to 3.4.
 enum class KernelOf { schedule, benchmark };
 
 /// Runs on as many compute units as memory can feed, or on `units`; sums and pure reads have thread blocks on all units.

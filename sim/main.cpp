@@ -22,8 +22,8 @@ constexpr char out_of_memory[] =
     ::_exit(2);
 }
 
-/// A file of ours must not get the number of a standard stream that the caller has closed: a summary, or a warning, would be
-/// written into it.
+/// A file of ours must not get the number of a standard stream that the caller has closed: a summary, or a warning,
+/// would be written into it.
 void open_closed_streams() {
     for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
         if (::fcntl(stream, F_GETFD) >= 0 || errno != EBADF) continue;

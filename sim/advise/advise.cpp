@@ -98,7 +98,8 @@ std::vector<PresetTime> presets_of(const Scenario& scenario, const ConfigFolder&
             Scenario beside = one;
             beside.host = scenario.host;
             times.push_back({name, one.schedule->own_kernel, makespan_of(beside)});
-            if (one.host == scenario.host || (one.host && scenario.host && one.host->name == scenario.host->name))
+            if (one.host == scenario.host ||
+                (one.host && scenario.host && one.host->name == scenario.host->name))
                 continue;
             times.back().own_host = one.host ? one.host->name : "";
             times.back().with_own_host = makespan_of(one);

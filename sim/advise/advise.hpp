@@ -39,8 +39,8 @@ struct AdviceBaseline {
 /// Replaces a run's baseline, its own `serial`, by the advice's.
 RunResult against(RunResult run, const AdviceBaseline& baseline);
 
-/// Whether a choice's `margin` over another, ≥ 0, is less than the expected error of its makespan. Errors of two schedules
-/// of one operator go together in part, so this is cautious. None if the error of a price is not known and
+/// Whether a choice's `margin` over another, ≥ 0, is less than the expected error of its makespan. Errors of two
+/// schedules of one operator go together in part, so this is cautious. None if the error of a price is not known and
 /// the others' do not exceed the margin.
 std::optional<bool> too_close_to_call(double margin, const Confidence& confidence);
 /// The same behind the margin in a text; empty if it is not too close.
@@ -50,8 +50,8 @@ std::string sureness(double margin, const Confidence& confidence);
 struct PresetTime {
     std::string name;
     bool own_kernel;
-    Seconds makespan;                            ///< with the advice's host, as all candidates
-    std::string own_host = {};                   ///< that runs of it have by default, if another
+    Seconds makespan;                           ///< with the advice's host, as all candidates
+    std::string own_host = {};                  ///< that runs of it have by default, if another
     std::optional<Seconds> with_own_host = {};  ///< the makespan with that
 };
 
@@ -59,7 +59,8 @@ struct PresetTime {
 struct SimulatedAdvice {
     std::string scenario;  ///< one line for reports
     Json topology, workload;
-    std::string host;  ///< who enqueues, in all rows: a name in configs/hosts; empty: all is enqueued beforehand by one thread
+    std::string
+        host;  ///< who enqueues, in all rows: a name in configs/hosts; empty: all is enqueued beforehand by one thread
     Remarks remarks;                      ///< the what-if, and notes on the best candidate's run
     std::vector<RankedCandidate> ranked;  ///< fastest first; equal ones in the order of candidates_for
     AdviceBaseline baseline;
@@ -74,8 +75,9 @@ struct SimulatedAdvice {
     std::string deciding_loss;
     Seconds decided_by;
     std::optional<RankedCandidate> next_choice;  ///< the fastest that is another choice than the best
-    /// Where the workload repeats until clocks have settled and another choice is the fastest then: that one, with its time then,
-    /// and by how much it is faster than the best of a cool GPU. None as well where the power of its work is not known.
+    /// Where the workload repeats until clocks have settled and another choice is the fastest then: that one, with
+    /// its time then, and by how much it is faster than the best of a cool GPU. None as well where the power of its
+    /// work is not known.
     std::optional<RankedCandidate> in_steady_state;
     double gain_in_steady_state = 0;
     std::optional<double> margin;  ///< by which the next choice takes longer than the best, ≥ 0

@@ -152,9 +152,9 @@ std::string to_csv(const SimulatedAdvice& advice) {
             return choice.candidate.same_choice(one.candidate);
         });
         const auto place = static_cast<std::size_t>(run - advice.choices.begin());
-        text += csv_row(i + 1, one, advice.ranked.front().makespan, advice.baseline, "",
-                        place < advice.best.size() ? &advice.best[place].confidence : nullptr,
-                        advice.remarks);
+        text +=
+            csv_row(i + 1, one, advice.ranked.front().makespan, advice.baseline, "",
+                    place < advice.best.size() ? &advice.best[place].confidence : nullptr, advice.remarks);
     }
     return text;
 }

@@ -53,7 +53,8 @@ inline constexpr std::array chunk_counts{1, 2, 4, 8, 16};
 std::vector<Candidate> candidates_for(const Workload& workload, const Topology& topology);
 
 /// Every schedule of whole collectives with those of the vendor's library (NCCL, RCCL), if the device has
-/// measurements of a library, and with each kernel that was measured for all-reduces of as many GPUs, if all are such. Empty if no collective is within a node: the library was measured in one.
+/// measurements of a library, and with each kernel that was measured for all-reduces of as many GPUs, if all are
+/// such. Empty if no collective is within a node: the library was measured in one.
 std::vector<Candidate> library_candidates(const Workload& workload, const Topology& topology);
 
 /// The scenario with the candidate's schedule and parameters. Throws UserError if they do not fit the

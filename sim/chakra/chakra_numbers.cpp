@@ -34,7 +34,9 @@ ChakraNumbers chakra_numbers(const Operator& op, std::int64_t ranks) {
                                           chakra::ALL_TO_ALL};  // by CollectiveKind
         const bool gathers = collective->kind == CollectiveKind::all_gather;
         numbers.comm_type = types[static_cast<std::size_t>(collective->kind)];
-        numbers.comm_bytes = whole_number(collective->operand.si() / (gathers ? static_cast<double>(collective->group.members(static_cast<int>(ranks))) : 1));
+        numbers.comm_bytes = whole_number(
+            collective->operand.si() /
+            (gathers ? static_cast<double>(collective->group.members(static_cast<int>(ranks))) : 1));
     }
     return numbers;
 }

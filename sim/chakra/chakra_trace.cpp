@@ -285,20 +285,22 @@ void read_metadata(const std::string& bytes, const Messages& messages, ChakraTra
     }
 }
 
-/// Reads the process groups that converters and STAGE write beside the traces: {"0": [0, 1], "1": [2, 3]}, in NAME.json or
-/// comm_group.json. Other JSON of that name is none.
+/// Reads the process groups that converters and STAGE write beside the traces: {"0": [0, 1], "1": [2, 3]}, in
+/// NAME.json or comm_group.json. Other JSON of that name is none.
 void read_groups(const std::vector<fs::path>& files, ChakraTrace& trace) {
     const fs::path stem = fs::path(files.front()).replace_extension().replace_extension();
     for (const fs::path& file : {fs::path(stem.string() + ".json"), stem.parent_path() / "comm_group.json"}) {
         std::error_code ignored;
         if (!fs::is_regular_file(file, ignored)) continue;
         const Json json = read_json_file(file);
-        const bool has_groups = json.is_object() && !json.empty() && std::ranges::all_of(json, &Json::is_array);
+        const bool has_groups =
+            json.is_object() && !json.empty() && std::ranges::all_of(json, &Json::is_array);
         if (!has_groups && file.filename() != "comm_group.json") continue;
         trace.groups_file = file.string();
         ConfigObject groups(json, trace.groups_file);
         for (const std::string& name : groups.keys()) {
-            auto& ranks = trace.groups[name] = groups.integers(name, 0, static_cast<std::int64_t>(files.size()) - 1);
+            auto& ranks = trace.groups[name] =
+                groups.integers(name, 0, static_cast<std::int64_t>(files.size()) - 1);
             std::ranges::sort(ranks);
             if (ranks.empty() || std::ranges::adjacent_find(ranks) != ranks.end())
                 groups.fail(name, "has no rank, or names one twice");

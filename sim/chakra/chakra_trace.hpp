@@ -24,7 +24,7 @@ struct ChakraNode {
     std::int64_t peer = 0;              ///< of a message: the other rank
     std::uint64_t tag = 0;              ///< of a message
     std::string group;                  ///< of a collective: name of its process group; empty: all ranks
-    bool of_one_rank = false;           ///< "bytes" of `work` are those of one rank of the group, an all-gather's
+    bool of_one_rank = false;  ///< "bytes" of `work` are those of one rank of the group, an all-gather's
     bool ours = false;                  ///< written by us: `name` is that of one operator, on all its ranks
     std::uint64_t place = 0;            ///< in the list that we wrote, or in the file
     std::vector<std::size_t> after;     ///< places in ChakraRank::nodes of the nodes that it waits for
@@ -43,7 +43,8 @@ struct ChakraTrace {
     double cpu_us = 0;                           ///< as recorded
     bool typeless = false;                       ///< an operator's number format was assumed
     std::string name, description, order;        ///< as our writer left them; else empty
-    std::map<std::string, std::vector<std::int64_t>> groups;  ///< process groups, ascending; empty without a file of them
+    /// Process groups, ascending; empty without a file of them
+    std::map<std::string, std::vector<std::int64_t>> groups;
     std::string groups_file;
 };
 

@@ -77,15 +77,18 @@ public:
         for (std::size_t r = 0; r < trace.ranks.size(); ++r)
             for (const ChakraNode& node : trace.ranks[r].nodes)
                 if (node.kind == ChakraKind::collective && !node.group.empty() && trace.groups.empty())
-                    if (auto& of = ranks_[node.group]; of.empty() || of.back() != static_cast<std::int64_t>(r))
+                    if (auto& of = ranks_[node.group];
+                        of.empty() || of.back() != static_cast<std::int64_t>(r))
                         of.push_back(static_cast<std::int64_t>(r));
-        for (std::size_t r = 0; r < trace.ranks.size(); ++r) ranks_[""].push_back(static_cast<std::int64_t>(r));
+        for (std::size_t r = 0; r < trace.ranks.size(); ++r)
+            ranks_[""].push_back(static_cast<std::int64_t>(r));
     }
 
     /// Throws UserError unless the nodes `members` are one collective of exactly the ranks of its group.
     void check(const std::vector<At>& members) const {
         const ChakraNode& first = node_at(members.front());
-        const std::string name = first.group.empty() ? "all ranks" : "process group " + in_quotes(first.group);
+        const std::string name =
+            first.group.empty() ? "all ranks" : "process group " + in_quotes(first.group);
         const auto refuse = [&](const At& at, const std::string& what) {
             fail(trace_, at, "is a collective of " + name + what);
         };
@@ -102,10 +105,12 @@ public:
         }
         const auto ranks = mapped(members, [](const At& at) { return static_cast<std::int64_t>(at.rank); });
         if (ranks != *of_group)
-            refuse(members.front(), " on " + ranks_text(ranks) + " only, expected one on " + ranks_text(*of_group));
+            refuse(members.front(),
+                   " on " + ranks_text(ranks) + " only, expected one on " + ranks_text(*of_group));
         if (ranks.size() == 1 && trace_.groups.empty() && trace_.ranks.size() > 1)
-            refuse(members.front(), ", of which no other rank has a collective (where that is meant: a file of groups, "
-                                    "NAME.json or comm_group.json, beside the traces)");
+            refuse(members.front(),
+                   ", of which no other rank has a collective (where that is meant: a file of groups, "
+                   "NAME.json or comm_group.json, beside the traces)");
     }
 
 private:
@@ -270,7 +275,8 @@ Json operators_of(const ChakraTrace& trace, const Groups& groups, const std::vec
             names[op] = name + "#" + std::to_string(count == 2 ? node.id : node.id + count);
         Json entry{{"name", names[op]}};
         entry.update(node.kind == ChakraKind::send ? Json{{"type", "send"}, {"bytes", node.bytes}} : node.work);
-        if (node.of_one_rank) entry["bytes"] = entry["bytes"].get<double>() * static_cast<double>(members.size());
+        if (node.of_one_rank)
+            entry["bytes"] = entry["bytes"].get<double>() * static_cast<double>(members.size());
         if (node.kind == ChakraKind::send) {
             for (const At& at : members) {
                 entry["from"].push_back(at.rank);
@@ -344,13 +350,16 @@ ChakraWorkload read_chakra(const std::string& name) {
     Json operators = operators_of(trace);
     if (operators.empty()) throw UserError(files.front().string() + ": has no operator that takes time");
     const std::string ranks = std::to_string(files.size());
-    Json workload{{"schema", 1},
-                  {"name", trace.name.empty() ? plain_name(files.front()) : trace.name},
-                  {"description", trace.description.empty() ? "Chakra execution trace of " + ranks + " ranks." : trace.description},
-                  {"source", "Chakra execution trace " + files.front().filename().string() + " of " + ranks + " ranks"},
-                  {"ranks", files.size()},
-                  {"order", trace.order.empty() ? list_order_names[static_cast<std::size_t>(ListOrder::data)] : trace.order},
-                  {"operators", std::move(operators)}};
+    Json workload{
+        {"schema", 1},
+        {"name", trace.name.empty() ? plain_name(files.front()) : trace.name},
+        {"description",
+         trace.description.empty() ? "Chakra execution trace of " + ranks + " ranks." : trace.description},
+        {"source", "Chakra execution trace " + files.front().filename().string() + " of " + ranks + " ranks"},
+        {"ranks", files.size()},
+        {"order",
+         trace.order.empty() ? list_order_names[static_cast<std::size_t>(ListOrder::data)] : trace.order},
+        {"operators", std::move(operators)}};
     return {std::move(workload), notes_of(trace)};
 }
 

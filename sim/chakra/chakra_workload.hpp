@@ -16,7 +16,8 @@ struct ChakraWorkload {
 
 /// Whether `name` is NAME, NAME.et or NAME.<rank>.et of trace files that are there.
 bool is_chakra_trace(const std::string& name);
-/// The trace that `name` names here, or in the folder of the file that names it (`beside`: its path there); empty if none.
+/// The trace that `name` names here, or in the folder of the file that names it (`beside`: its path there); empty if
+/// none.
 std::string chakra_trace(const std::string& name, const std::string& beside);
 
 /// Reads all ranks of a trace. Nodes of all ranks that are alike become one operator of the list; where ranks

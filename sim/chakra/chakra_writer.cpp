@@ -19,7 +19,8 @@ public:
         metadata.set_version(version);
         text(*metadata.add_attr(), "overlap_workload", workload.name);
         text(*metadata.add_attr(), "overlap_description", workload.description);
-        text(*metadata.add_attr(), "overlap_order", list_order_names[static_cast<std::size_t>(workload.list_order)]);
+        text(*metadata.add_attr(), "overlap_order",
+             list_order_names[static_cast<std::size_t>(workload.list_order)]);
         append(metadata);
     }
 
@@ -117,7 +118,8 @@ std::vector<std::string> to_chakra(const Workload& given, int ranks) {
     if (given.ranks > 0 && given.ranks != ranks)
         throw UserError("workload '" + given.name + "' is for " + std::to_string(given.ranks) + " GPUs, not for " +
                         std::to_string(ranks));
-    const Workload workload{given.name, given.description, given.operators(ranks), given.ranks, given.list_order};
+    const Workload workload{given.name, given.description, given.operators(ranks), given.ranks,
+                            given.list_order};
     const Json json = to_json(workload).at("operators");
     const auto& operators = std::get<std::vector<Operator>>(workload.content);
     for (const Operator& op : operators)

@@ -14,8 +14,8 @@ using RankTasks = std::vector<std::vector<TaskId>>;
 
 /// The ranks whose tasks a generator adds to a graph: all, or the representatives of turns under which the others are
 /// alike. Then a generator goes through the representatives only, and can still refer to any rank's tasks: a task of
-/// a rank that is not built is the task of the rank's representative, turned. A TaskId names the task of the graph in its lower 32
-/// bits, and above them the GPU that executes it as the rank that has it sees that GPU.
+/// a rank that is not built is the task of the rank's representative, turned. A TaskId names the task of the graph in
+/// its lower 32 bits, and above them the GPU that executes it as the rank that has it sees that GPU.
 class BuiltRanks {
 public:
     BuiltRanks(int all, const std::optional<Turns>& alike);

@@ -7,7 +7,8 @@ namespace {
 constexpr double where_ranks_meet = 0.01;
 
 // One kernel a rank does the whole collective. It is launched when its own GPU is ready, and waits in itself for the
-// others: no event goes from one GPU to another, and the time in which ranks find each other is in the measured latency.
+// others: no event goes from one GPU to another, and the time in which ranks find each other is in the measured
+// latency.
 class KernelCollective final : public CollectiveAlgorithm {
 public:
     explicit KernelCollective(CollectiveKernel kernel) : kernel_(kernel) {}

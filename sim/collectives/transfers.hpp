@@ -49,8 +49,8 @@ struct Payload {
     int chunk = -1;
 };
 
-/// Renames the GPUs of `task`, and the streams that are named after peers, from ranks in `group` (Topology::groups) to ranks in
-/// the whole topology.
+/// Renames the GPUs of `task`, and the streams that are named after peers, from ranks in `group` (Topology::groups)
+/// to ranks in the whole topology.
 Task in_whole(Task task, const Topology& group);
 
 /// Of a topology that is a group of another one: whether tasks name GPUs by rank in the group or in the whole topology.
@@ -95,7 +95,8 @@ public:
     /// The other ranks of `rank`'s node, and the ranks with its number in the other nodes (its rail).
     std::vector<int> node_peers(int rank) const;
     std::vector<int> rail_peers(int rank) const;
-    /// A copy of a pattern in which every rank sends to its peers, at once unless they share a stream (CopyWork::crosses).
+    /// A copy of a pattern in which every rank sends to its peers, at once unless they share a stream
+    /// (CopyWork::crosses).
     TaskId copy(int src, int dst, const Payload& payload, std::span<const TaskId> after = {});
     /// A copy while `src` sends to no other rank: a step of a ring, or a message.
     TaskId copy_alone(int src, int dst, const Payload& payload, std::span<const TaskId> after = {});

@@ -61,7 +61,8 @@ const Comparison* schedules_of(const ArchiveValidation& validation) {
     return validation.schedules && validation.schedules->all.count > 0 ? &*validation.schedules : nullptr;
 }
 
-/// Errors on the steps of traces/*/steps (models/calibration/step_errors.py). No archive has such steps: the group is written by hand.
+/// Errors on the steps of traces/*/steps (models/calibration/step_errors.py). No archive has such steps: the group is
+/// written by hand.
 Json layers_schema() {
     Json schema = keys_schema("Layers of transformers, compiled, one after another in graphs on one GPU.", error_keys());
     schema["properties"]["machine"] = text_schema("GPU and program.", 1);

@@ -46,7 +46,8 @@ ArchiveValidation validate_fits(const std::string& device, const std::string& ar
 
 /// Whether `file` is there and has a case.
 bool holds_cases(const std::filesystem::path& file);
-/// Predicts the schedules of `folder`/replays.jsonl on `topologies`/DEVICE_<gpus>.json. None if no schedule was measured.
+/// Predicts the schedules of `folder`/replays.jsonl on `topologies`/DEVICE_<gpus>.json. None if no schedule was
+/// measured.
 std::optional<Comparison> compare_replays(const std::filesystem::path& folder,
                                           const std::filesystem::path& topologies, const std::string& device);
 

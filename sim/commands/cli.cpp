@@ -24,7 +24,8 @@ void add_quiet_flag(CLI::App& app) {
 void add_help_command(CLI::App& app) {
     CLI::App* help = app.add_subcommand("help", "Help of a command");
     auto names = std::make_shared<std::vector<std::string>>();
-    help->add_option("command", *names, "A command, and a command of its own (new device); default: an overview");
+    help->add_option("command", *names,
+                     "A command, and a command of its own (new device); default: an overview");
     help->callback([&app, names] {
         const CLI::App* command = &app;
         std::string before;

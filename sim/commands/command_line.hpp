@@ -24,8 +24,8 @@ public:
 };
 bool is_captured();
 
-/// Runs a command that has no sweep, and of which no file but those that its flags name is written, with its words after
-/// "sim". What it prints goes into `text`, also if it then throws. Throws UserError.
+/// Runs a command that has no sweep, and of which no file but those that its flags name is written, with its words
+/// after "sim". What it prints goes into `text`, also if it then throws. Throws UserError.
 void run_captured(std::vector<std::string> words, std::string& text);
 
 }  // namespace overlap

@@ -41,7 +41,8 @@ std::vector<std::string> command_names(const CLI::App& app);
 std::vector<std::string> listed_kinds();
 std::vector<std::string> listed_names(const std::string& kind);
 
-/// The day, "2026-11-29", in UTC; that of SOURCE_DATE_EPOCH if it is set, for outputs that are to be equal byte by byte.
+/// The day, "2026-11-29", in UTC; that of SOURCE_DATE_EPOCH if it is set, for outputs that are to be equal byte by
+/// byte.
 std::string today();
 /// The program's version, the day, and the command as a shell takes it.
 PageOrigin page_origin();

@@ -25,7 +25,8 @@ struct CompareFlags {
     std::string format = "text";
 };
 
-/// Puts the host files `hosts` in the place of the hosts of the same names. Throws UserError if no case has such a host.
+/// Puts the host files `hosts` in the place of the hosts of the same names. Throws UserError if no case has such a
+/// host.
 void replace_hosts(std::vector<MeasuredCase>& cases, const std::vector<std::string>& hosts,
                    const ConfigFolder& folder) {
     for (const std::string& file : hosts) {

@@ -128,7 +128,8 @@ void print_cost(Json json, const PricedPart& price, const std::string& format) {
         throw UserError("command line: --format csv goes with --from (allowed here: text, json)");
     if (format == "json") return print(json_text(json) + "\n");
     std::string text = text_of(json);
-    const Remarks remarks{json.value("notes", std::vector<std::string>()), json.value("what_if", Json::object())};
+    const Remarks remarks{json.value("notes", std::vector<std::string>()),
+                          json.value("what_if", Json::object())};
     for (const std::string& line : lines_of(remarks)) text += line + "\n";
     print(text);
 }
@@ -213,15 +214,17 @@ void add_confidence(const PricedPart& price, Json& entry) {
     for (const std::string key : {"basis", "error_pct"}) entry[key] = sure[key];
 }
 
-void price_table(const CostFlags& flags, const Machine& machine, const CostModels& models, const Remarks& remarks) {
+void price_table(const CostFlags& flags, const Machine& machine, const CostModels& models,
+                 const Remarks& remarks) {
     CsvTable table = read_csv_table(flags.from);
     if (const auto kind = kernel_table_of(table)) {
         KernelRowReader reader;
-        print_priced(flags, table, {"predicted_us", "basis", "error_pct"}, remarks, [&](std::size_t row, Json& entry) {
-            const KernelPrice price = kernel_price(reader.read(table, row, *kind), machine, models);
-            entry["predicted_us"] = price.us;
-            add_confidence({"", price.evidence}, entry);
-        });
+        print_priced(
+            flags, table, {"predicted_us", "basis", "error_pct"}, remarks, [&](std::size_t row, Json& entry) {
+                const KernelPrice price = kernel_price(reader.read(table, row, *kind), machine, models);
+                entry["predicted_us"] = price.us;
+                add_confidence({"", price.evidence}, entry);
+            });
         return;
     }
     for (const char* column : {"m", "n", "k", "dtype"}) table.require(column);
@@ -268,7 +271,8 @@ void execute(const CostFlags& flags) {
         Json others = remarks.what_if;
         others.erase(key);
         if (us(folder.machine(topology, WhatIf(others, "command line"))) == us(machine))
-            remarks.notes.push_back("what-if " + key + "=" + unquoted(value) + ": changes nothing in this time");
+            remarks.notes.push_back("what-if " + key + "=" + unquoted(value) +
+                                    ": changes nothing in this time");
     }
     for (const std::string& note : remarks.notes) spdlog::warn("{}", note);
     const PricedPart price = confidence_in(task, machine, flags);
@@ -285,8 +289,9 @@ void add_cost_command(CLI::App& app) {
         app.add_subcommand("cost", "Print the time of one GEMM or copy alone, or of every row of a CSV");
     auto flags = std::make_shared<CostFlags>();
     command->add_option("--device", flags->device, "Device: a name in configs/devices");
-    command->add_option("--topology", flags->topology,
-                        "Machine instead of DEVICE_8, or of the largest with that device; a copy goes from GPU 0 to 1");
+    command->add_option(
+        "--topology", flags->topology,
+        "Machine instead of DEVICE_8, or of the largest with that device; a copy goes from GPU 0 to 1");
     command->add_option("--gemm", flags->gemm, "MxNxK");
     CLI::Option* dtype = command->add_option("--dtype", flags->dtype, "Data type of --gemm; default bf16");
     CLI::Option* accumulate =

@@ -15,9 +15,9 @@
 #include "sim/core/file_kind.hpp"
 #include "sim/core/ranges.hpp"
 #include "sim/core/shown.hpp"
+#include "sim/engine/engine.hpp"
 #include "sim/importers/trace_importer.hpp"
 #include "sim/reproduce/published_experiment.hpp"
-#include "sim/engine/engine.hpp"
 #include "sim/run/config_folder.hpp"
 #include "sim/run/effects.hpp"
 #include "sim/topology/device_schema.hpp"
@@ -58,8 +58,9 @@ std::vector<Item> all_items(const ConfigFolder& folder) {
     if (std::filesystem::is_directory(folder.experiments()))
         for (const std::string& system : folder.published_systems()) {
             const auto files = experiment_files(system, folder);
-            items.push_back({"experiments", system,
-                             std::to_string(files.size()) + " files of published figures: sim reproduce " + system});
+            items.push_back(
+                {"experiments", system,
+                 std::to_string(files.size()) + " files of published figures: sim reproduce " + system});
         }
     for (const TraceImporter& entry : trace_importers())
         items.push_back({"trace formats", entry.name, entry.description});
@@ -77,11 +78,13 @@ std::string shortened(const std::string& text, std::size_t width) {
 /// "presets", "device" or "cost model" as `sim list` calls them.
 std::string kind_named(const std::string& given) {
     static const std::map<std::string, std::string> others{
-        {"presets", "schedules in use"}, {"collectives", "collective algorithms"}, {"machines", "topologies"},
-        {"importers", "trace formats"},  {"systems", "experiments"},               {"gpus", "devices"}};
+        {"presets", "schedules in use"}, {"collectives", "collective algorithms"},
+        {"machines", "topologies"},      {"importers", "trace formats"},
+        {"systems", "experiments"},      {"gpus", "devices"}};
     const std::vector<std::string> kinds = listed_kinds();
     const std::string name = lower_case(given);
-    for (const std::string& one : {name, name + "s", name.ends_with('y') ? name.substr(0, name.size() - 1) + "ies" : name}) {
+    for (const std::string& one :
+         {name, name + "s", name.ends_with('y') ? name.substr(0, name.size() - 1) + "ies" : name}) {
         if (contains(kinds, one)) return one;
         if (const std::string* kind = value_at(others, one)) return *kind;
     }
@@ -161,7 +164,8 @@ struct ConfigExplainer {
     }
 };
 
-void explain_values(std::ostream& out, const std::filesystem::path& path, const Json& json, const Json& schema) {
+void explain_values(std::ostream& out, const std::filesystem::path& path, const Json& json,
+                    const Json& schema) {
     out << "\nvalues and sources (" << path.string() << "):\n";
     ConfigObject(json, path.string());  // is an object
     ConfigExplainer{out, path.string(), schema}.explain(json, "", schema);
@@ -177,7 +181,8 @@ void explain_model(std::ostream& out, const Model& model) {
     if (model.has_experts()) out << ", for a token " << active_parameters(model);
     out << '\n';
     for (const LayerKind& kind : layer_kinds(model))
-        out << kind.count << " x " << kind.name << ", parameters of each " << layer_parameters(model, kind.shape) << '\n';
+        out << kind.count << " x " << kind.name << ", parameters of each "
+            << layer_parameters(model, kind.shape) << '\n';
     for (const std::string& note : model.notes) out << "note: " << note << '\n';
 }
 
@@ -192,7 +197,8 @@ bool explain_users_file(std::ostream& out, const ConfigFolder& folder, const std
     if (!json.is_object()) throw UserError(path + ": is " + shown(json) + ", expected an object");
     const FileFormat& format = format_of(json, path);
     out << path << " (" << format.kind << ")\n" << json.value("description", "") << '\n';
-    if (format.kind == "model") explain_model(out, read_model(ConfigObject(json, path), path, families_of(folder)));
+    if (format.kind == "model")
+        explain_model(out, read_model(ConfigObject(json, path), path, families_of(folder)));
     // Says what is wrong with it.
     if (format.kind == "workload") read_workload(ConfigObject(json, path));
     if (format.kind == "topology") folder.topology(path);

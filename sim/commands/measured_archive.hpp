@@ -25,8 +25,8 @@ private:
 
 bool is_measured_archive(const std::filesystem::path& path);
 
-/// The shipped device that the machine's facts match. Throws UserError, of the archive `shown`, if none does: then `flag`
-/// must name one.
+/// The shipped device that the machine's facts match. Throws UserError, of the archive `shown`, if none does: then
+/// `flag` must name one.
 std::string shipped_device(const MeasuredMachine& machine, const std::string& shown, const std::string& flag);
 
 /// The schedules that an archive has measured, on `device`_<gpus>; empty: on its shipped_device(). Throws UserError.

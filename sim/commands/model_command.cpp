@@ -21,8 +21,7 @@
 namespace overlap {
 
 struct ModelFlags {
-    std::string config, topology, dtype, phase = "forward", format = "text", write, html,
-                                  kernels = "library";
+    std::string config, topology, dtype, phase = "forward", format = "text", write, html, kernels = "library";
     std::vector<std::string> what_if;
     std::vector<std::int64_t> tokens{4096};
     std::optional<std::int64_t> layers;
@@ -52,8 +51,8 @@ std::string attention_prices(const Model& model, const StepShape& shape, const M
     if (found == nullptr)
         return "attention is a roofline, a lower bound: no table of " + device + " was fitted";
     if (found->basis == Basis::fitted) return "";
-    return "attention is priced by the fit of another device, scaled by data sheets (sim explain " + device_file +
-           ")";
+    return "attention is priced by the fit of another device, scaled by data sheets (sim explain " +
+           device_file + ")";
 }
 
 /// That what a GPU holds is more than it has memory for; empty if it fits.
@@ -97,9 +96,11 @@ std::vector<std::string> notes_of(const Model& model, const std::vector<StepStud
     notes.emplace_back("layers do not overlap with one another");
     const StepShape& shape = steps.front().shape;
     if (std::ranges::any_of(model.shapes, [](const LayerShape& shape) { return shape.scan.columns > 0; }))
-        notes.emplace_back("scans of linear attention, Mamba and convolutions are priced by the memory that they move: a lower bound");
+        notes.emplace_back(
+            "scans of linear attention, Mamba and convolutions are priced by the memory that they move: a lower bound");
     if (const std::string much = memory_note(model, steps, machine); !much.empty()) notes.push_back(much);
-    if (const std::string how = attention_prices(model, shape, machine, device_file); !how.empty()) notes.push_back(how);
+    if (const std::string how = attention_prices(model, shape, machine, device_file); !how.empty())
+        notes.push_back(how);
     if (model.has_experts())
         notes.push_back(steps.front().shape.imbalance == 0
                             ? "tokens go to experts evenly (--imbalance 1.2: by a power law)"
@@ -130,7 +131,8 @@ void write_workload(const ModelFlags& flags, const ModelReport& report) {
     write_file_atomically(flags.write, in_lines(json, 400) + "\n");
 }
 
-/// A step as `study` has it with the options; where these allow own kernels, with its time by library kernels beside it.
+/// A step as `study` has it with the options; where these allow own kernels, with its time by library kernels beside
+/// it.
 template <class Study>
 StepStudy with_library_kernels(const StudyOptions& options, Study&& study) {
     StepStudy step = study(options);
@@ -172,7 +174,8 @@ StudyOptions options_of(const ModelFlags& flags) {
 }
 
 /// Sizes and parallelism of an operator list are those that it has.
-ModelReport study_list(const ModelFlags& flags, StudyOptions& options, const Machine& machine, Resolver& resolver) {
+ModelReport study_list(const ModelFlags& flags, StudyOptions& options, const Machine& machine,
+                       Resolver& resolver) {
     if (!flags.given.empty())
         throw UserError(flags_place + ": " + flags.given.front() + " is for models, but " + flags.config +
                         " is an operator list, whose sizes are given");
@@ -184,14 +187,15 @@ ModelReport study_list(const ModelFlags& flags, StudyOptions& options, const Mac
     report.model.name = list.name;
     const std::vector<DType> operands = mapped(list.gemms(), &GemmShape::dtype);
     options.clock = clock_of(flags, machine, operands);
-    report.steps.push_back(with_library_kernels(options, [&](const StudyOptions& by) { return study(list, by, resolver); }));
+    report.steps.push_back(
+        with_library_kernels(options, [&](const StudyOptions& by) { return study(list, by, resolver); }));
     report.notes.push_back(clock_note(flags, machine, operands));
     return report;
 }
 
 /// All but the confidence; sets the clock of `options`. `quiet`: without progress.
-ModelReport studied(const ModelFlags& flags, const ConfigFolder& folder, StudyOptions& options, Resolver& resolver,
-                    bool quiet = false) {
+ModelReport studied(const ModelFlags& flags, const ConfigFolder& folder, StudyOptions& options,
+                    Resolver& resolver, bool quiet = false) {
     if (names_list(flags.config, folder))
         return study_list(flags, options,
                           folder.machine(flags.topology, WhatIf(options.run.what_if, flags_place)), resolver);
@@ -220,7 +224,8 @@ ModelReport studied(const ModelFlags& flags, const ConfigFolder& folder, StudyOp
     const std::string file = folder.machine_files(flags.topology).device.name,
                       device = std::filesystem::path(file).stem().string();
     std::error_code ignored;
-    const bool shipped = std::filesystem::equivalent(file, folder.folder("devices") / (device + ".json"), ignored);
+    const bool shipped =
+        std::filesystem::equivalent(file, folder.folder("devices") / (device + ".json"), ignored);
     report.notes = notes_of(model, report.steps, machine, shipped ? device : file);
     report.notes.push_back(clock_note(flags, machine, std::array{request.dtype}));
     options.done = nullptr;
@@ -275,7 +280,8 @@ void execute(const ModelFlags& flags) {
 }  // namespace
 
 std::vector<std::pair<RunConfig, double>> runs_of_step(const ModelFlags& flags, const ConfigFolder& folder) {
-    if (flags.tokens.size() > 1) throw UserError(flags_place + ": --tokens has several numbers, expected one");
+    if (flags.tokens.size() > 1)
+        throw UserError(flags_place + ": --tokens has several numbers, expected one");
     StudyOptions options = options_of(flags);
     Resolver resolver(folder);
     return mapped(studied(flags, folder, options, resolver).steps.front().lists, [&](const ListStudy& list) {
@@ -333,9 +339,10 @@ std::shared_ptr<ModelFlags> add_model_flags(CLI::App& app) {
     std::vector<std::string> formats(dtype_names.begin(), dtype_names.end());
     append(formats, weight_format_names());
     command
-        ->add_option("--dtype", flags->dtype,
-                     "Operands of GEMMs, or how weights are stored (fp8_block, nvfp4 ...); default: by the model's "
-                     "quantization_config, else bf16")
+        ->add_option(
+            "--dtype", flags->dtype,
+            "Operands of GEMMs, or how weights are stored (fp8_block, nvfp4 ...); default: by the model's "
+            "quantization_config, else bf16")
         ->check(CLI::IsMember(formats));
     command->add_option("--layers", flags->layers, "Number of layers; default: as many as the model has")
         ->check(CLI::Range(std::int64_t{1}, std::int64_t{100'000}));

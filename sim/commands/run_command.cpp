@@ -69,8 +69,8 @@ void execute(const RunFlags& flags) {
     const RunResult result = run_with_progress(scenario, budget, {.record = record});
     if (!flags.trace.empty()) {
         const PageOrigin origin = page_origin();
-        write_file_atomically(flags.trace,
-                              to_chrome_trace(result, {{"version", origin.version}, {"command", origin.command}}));
+        write_file_atomically(
+            flags.trace, to_chrome_trace(result, {{"version", origin.version}, {"command", origin.command}}));
     }
     const Remarks remarks = Remarker(folder).on(config, scenario, result.makespan);
     for (const std::string& note : remarks.notes) spdlog::warn("{}", note);

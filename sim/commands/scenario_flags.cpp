@@ -43,9 +43,10 @@ Json changed_workload(const WorkloadFlags& flags, const RunConfig& config, const
         return file.json;
     }
     if (given.has("operators"))
-        throw UserError(file.name +
-                        ": lists operators, which --gemm, --dtype, --collective, --shard-dim and orders other than "
-                        "program and data can't change");
+        throw UserError(
+            file.name +
+            ": lists operators, which --gemm, --dtype, --collective, --shard-dim and orders other than "
+            "program and data can't change");
     if (given.has("gemm")) given.object("gemm");
     Json& pair = file.json;
     for (const char* key : {"name", "description", "source"}) pair.erase(key);
@@ -72,7 +73,8 @@ void WorkloadFlags::add_to(CLI::App& app) {
     app.add_option("--gemm", gemm, "GEMM of one GPU, MxNxK after the gather, instead of the workload's");
     app.add_option("--dtype", dtype, "Data type instead of the workload's");
     app.add_option("--collective", collective, "Collective instead of the workload's");
-    app.add_option("--order", order, "collective_first, gemm_first or independent; of a list: program or data");
+    app.add_option("--order", order,
+                   "collective_first, gemm_first or independent; of a list: program or data");
     app.add_option("--shard-dim", shard_dim, "m, or k if the tokens are in K");
 }
 

@@ -33,7 +33,8 @@ Sensitivity with_progress(const SensitivityFlags& flags, std::span<const Counted
 }
 
 /// `runs`: what `get` gives, asked for once the picture can be written.
-void execute(const SensitivityFlags& flags, const std::function<std::vector<CountedRun>(const ConfigFolder&)>& get) {
+void execute(const SensitivityFlags& flags,
+             const std::function<std::vector<CountedRun>(const ConfigFolder&)>& get) {
     const ConfigFolder folder = ConfigFolder::standard();
     if (!flags.plot.empty()) {
         require_picture_name(flags.plot);
@@ -49,8 +50,9 @@ void execute(const SensitivityFlags& flags, const std::function<std::vector<Coun
 
 void add_output_flags(CLI::App& command, SensitivityFlags& flags) {
     command
-        .add_option("--by", flags.by,
-                    "Change of each value, percent; default 10. A value that would leave its range is not changed")
+        .add_option(
+            "--by", flags.by,
+            "Change of each value, percent; default 10. A value that would leave its range is not changed")
         ->check(CLI::Range(0.01, 1000.0));
     command
         .add_option("--only", flags.only,
@@ -76,14 +78,17 @@ void add_sensitivity_command(CLI::App& app) {
     add_format_flag(*command, flags->format);
 
     CLI::App* of_model = command->add_subcommand(
-        "model", "The same of a model's step: its layers, with the schedules that sim model finds for their pairs");
+        "model",
+        "The same of a model's step: its layers, with the schedules that sim model finds for their pairs");
     const std::shared_ptr<const ModelFlags> model = add_model_flags(*of_model);
     auto output = std::make_shared<SensitivityFlags>();
     add_output_flags(*of_model, *output);
     add_format_flag(*of_model, output->format);
     of_model->callback([model, output] {
         execute(*output, [&](const ConfigFolder& folder) {
-            return mapped(runs_of_step(*model, folder), [](const auto& run) { return CountedRun{run.first, run.second}; });
+            return mapped(runs_of_step(*model, folder), [](const auto& run) {
+                return CountedRun{run.first, run.second};
+            });
         });
     });
     command->callback([flags, command] {

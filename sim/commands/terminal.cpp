@@ -11,6 +11,7 @@
 
 #include "sim/commands/command_line.hpp"
 #include "sim/commands/commands.hpp"
+#include "sim/core/notices.hpp"
 #include "sim/core/shown.hpp"
 
 namespace overlap {
@@ -63,7 +64,8 @@ std::string coloured(const std::string& text) {
 
 std::optional<std::size_t> terminal_columns() {
     winsize size{};
-    if (is_captured() || isatty(STDOUT_FILENO) != 1 || ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0)
+    if (is_captured() || isatty(STDOUT_FILENO) != 1 || ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 ||
+        size.ws_col == 0)
         return std::nullopt;
     return size.ws_col;
 }
@@ -76,6 +78,7 @@ void print_for_people(const std::string& text) {
 
 void be_quiet() {
     spdlog::set_level(spdlog::level::off);
+    notices_are_off = true;
 }
 
 bool is_quiet() {

@@ -9,8 +9,8 @@ namespace overlap {
 /// sim/README.md and sim/transformer/README.md; put in by the build.
 extern const std::string_view readme_text;
 
-/// A word of the program's output, as a row of a table in sim/README.md or sim/transformer/README.md defines it. The build
-/// puts these files into the program, so that the definitions exist once.
+/// A word of the program's output, as a row of a table in sim/README.md or sim/transformer/README.md defines it. The
+/// build puts these files into the program, so that the definitions exist once.
 struct Word {
     std::vector<std::string> names;  ///< "exposed_comm_us", "exposed communication"
     std::string kind;                ///< the table's first heading: number, loss, price, word
@@ -22,8 +22,8 @@ struct Word {
 
 std::vector<Word> documented_words();
 
-/// Words that `name` is made of: itself if there is such a word, else what is left of it and the beginnings ("backward_")
-/// and ends ("_dgrad") that documented names have.
+/// Words that `name` is made of: itself if there is such a word, else what is left of it and the beginnings
+/// ("backward_") and ends ("_dgrad") that documented names have.
 std::vector<std::string> parts_of_name(const std::string& name, const std::vector<Word>& words);
 
 }  // namespace overlap

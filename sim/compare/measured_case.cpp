@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <iostream>
 #include <map>
 #include <sstream>
 
@@ -12,8 +11,8 @@
 #include "sim/core/file_kind.hpp"
 #include "sim/core/input_keys.hpp"
 #include "sim/core/median.hpp"
+#include "sim/core/notices.hpp"
 #include "sim/core/ranges.hpp"
-#include "sim/core/shown.hpp"
 #include "sim/core/timeline_json.hpp"
 
 namespace overlap {
@@ -89,7 +88,8 @@ MeasuredCase read_case(const Json& json, const std::string& origin) {
     if (one.scenario.is_null()) object.raw("scenario");
     one.config = read_run_config(one.scenario, origin + ": /scenario");
     // Programs ran what was measured.
-    if (Json& workload = one.config.workload; workload.is_object() && workload.contains("operators") && !workload.contains("order"))
+    if (Json& workload = one.config.workload;
+        workload.is_object() && workload.contains("operators") && !workload.contains("order"))
         workload["order"] = list_order_names[static_cast<std::size_t>(ListOrder::program)];
     if (!one.runs.empty() && !one.samples.empty()) object.fail("samples_us", "stands beside runs");
     if (one.runs.empty()) {
@@ -152,13 +152,23 @@ bool is_case_file(const fs::path& path) {
 void require_cases(const fs::path& path) {
     if (is_case_file(path) || !path.has_extension() || path.extension() == ".gz") return;
     throw UserError(path.string() + ": is named " + path.extension().string() +
-                    ", expected a measured case (.json, .jsonl or .jsonl.gz); of a trace, sim import " + path.string() +
-                    " --out CASE.json makes one");
+                    ", expected a measured case (.json, .jsonl or .jsonl.gz); of a trace, sim import " +
+                    path.string() + " --out CASE.json makes one");
+}
+
+/// Whether a file whose name does not tell, such as a pipe, has one case a line: its first line is JSON by itself, and
+/// there are more.
+bool has_lines_inside(const fs::path& path) {
+    if (path.has_extension()) return false;
+    std::istringstream in(decompressed(path));
+    std::string first, second;
+    std::getline(in, first);
+    return Json::accept(first) && std::getline(in, second) && !second.empty();
 }
 
 void read_file(const fs::path& path, Pool& cases) {
     require_cases(path);
-    if (!has_lines(path)) {
+    if (!has_lines(path) && !has_lines_inside(path)) {
         const Json json = upgraded(read_json_file(path), "measured_case", path.string());
         require_kind(json, path.string(), FileKind::measured_case);
         return cases.add(read_case(json, path.string()));
@@ -189,7 +199,7 @@ bool is_of_measurements(const fs::path& path) {
         const Json json = Json::parse(line, nullptr, false);
         if (json.is_object() && json.contains("system")) return false;
     }
-    std::cerr << one_line("sim: " + path.string() + ": has no measured case, left out") << '\n';
+    notice(path.string() + ": has no measured case, left out");
     return true;
 }
 

@@ -46,8 +46,8 @@ struct MeasuredCase {
 /// on the same system adds its runs to the first case. Lines in which replay reports a failure are left out.
 /// Throws UserError for a missing path, a pattern or folder without files, and the first invalid case.
 std::vector<MeasuredCase> read_measured_cases(std::span<const std::string> paths);
-/// Lets `measured` be predicted on DEVICE_<gpus> of the folder `topologies` (empty: of the shipped one), whatever device its
-/// topology and its machine line name. Plans of `scripts/measure` name the device that they were drawn on.
+/// Lets `measured` be predicted on DEVICE_<gpus> of the folder `topologies` (empty: of the shipped one), whatever
+/// device its topology and its machine line name. Plans of `scripts/measure` name the device that they were drawn on.
 void put_on_device(MeasuredCase& measured, const std::string& device,
                    const std::filesystem::path& topologies = {});
 Json measured_case_schema();

@@ -15,7 +15,8 @@ Json written(double value) {
 /// Whether the default lies below the range: 0, which switches something off.
 bool has_off_value(const Key& key, double by_default) {
     const bool number = key.kind == Key::Kind::number || key.kind == Key::Kind::whole;
-    return number && !key.required && key.otherwise == nullptr && key.like.empty() && by_default < key.range.low;
+    return number && !key.required && key.otherwise == nullptr && key.like.empty() &&
+           by_default < key.range.low;
 }
 
 /// Whether `other`, which `key` goes with, is in the group and not 0, which is as good as left out.
@@ -54,7 +55,8 @@ double sourced_whole(ConfigObject& config, const std::string& key, Range range) 
 }  // namespace
 
 bool is_asked_for(const ConfigObject& group, const Key& key) {
-    if (!key.with.empty() && !is_given(group, key, key.with)) return group.has(key.with) && group.has(key.key);
+    if (!key.with.empty() && !is_given(group, key, key.with))
+        return group.has(key.with) && group.has(key.key);
     if (!key.without.empty() && is_given(group, key, key.without)) return false;
     return key.required || group.has(key.key);
 }

@@ -174,8 +174,8 @@ constexpr auto plain_field(std::string_view key, const std::array<std::string, N
     return choice;
 }
 
-/// The value of the field's key in `group`, in the key's unit. The value that the key has where it is left out is allowed
-/// whatever the range. Throws UserError.
+/// The value of the field's key in `group`, in the key's unit. The value that the key has where it is left out is
+/// allowed whatever the range. Throws UserError.
 double read_value(ConfigObject& group, const Key& key, double by_default);
 
 /// Whether the group is to have the key, or has it: else it is left out, or unknown.
@@ -227,8 +227,7 @@ template <class T>
 void add_fields(Json& object, const std::string& definition, bool with_required = true,
                 std::span<const Field<T>> fields = T::fields()) {
     for (const Field<T>& field : fields) {
-        object["properties"][std::string(field.key)] =
-            field_schema(field, field.by_default(), definition);
+        object["properties"][std::string(field.key)] = field_schema(field, field.by_default(), definition);
         if (field.required && with_required && field.with.empty() && field.without.empty())
             object["required"].push_back(field.key);
     }

@@ -53,8 +53,8 @@ const std::array<Known, 13>& known_kinds() {
 bool fits(const Known& kind, const Json& json, const Known* except = nullptr) {
     const auto is_of = [&](std::string_view key) {
         return except != nullptr && std::ranges::any_of(except->keys, [&](const auto& keys) {
-            return std::ranges::find(keys, key) != keys.end();
-        });
+                   return std::ranges::find(keys, key) != keys.end();
+               });
     };
     return std::ranges::any_of(kind.keys, [&](const std::vector<const char*>& keys) {
         return std::ranges::all_of(keys, [&](const char* key) { return json.contains(key); }) &&
@@ -70,7 +70,8 @@ void require_kind(const Json& json, const std::string& file, FileKind expected) 
         std::ranges::find_if(kinds, [&](const Known& known) { return known.kind == expected; });
     if (!json.is_object() || fits(*wanted, json)) return;
     // Keys that files of the expected kind have, too, tell nothing: one of them may lack another key.
-    const auto found = std::ranges::find_if(kinds, [&](const Known& known) { return fits(known, json, &*wanted); });
+    const auto found =
+        std::ranges::find_if(kinds, [&](const Known& known) { return fits(known, json, &*wanted); });
     if (found != kinds.end())
         throw UserError(file + ": is " + found->name + ", expected " + wanted->name + " (" + found->use +
                         ")");

@@ -38,8 +38,8 @@ public:
     Json digests() const;
     /// Digests that another process, or an earlier one, has recorded. Throws ChangedFile if one differs.
     void add(const Json& digests);
-    /// What differs between the files read and those recorded by an earlier or another process, in one line that names the
-    /// first such file; empty if nothing does. `other` names that process.
+    /// What differs between the files read and those recorded by an earlier or another process, in one line that
+    /// names the first such file; empty if nothing does. `other` names that process.
     std::string difference(const Json& recorded, const std::string& other) const;
 
 private:

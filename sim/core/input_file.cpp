@@ -33,7 +33,8 @@ fs::path content_of_pipe(const fs::path& path) {
     if (pipe < 0 || kept < 0) cannot_be_read(path, std::strerror(errno));
     pollfd begun{pipe, POLLIN, 0};
     if (::poll(&begun, 1, patience_ms) == 0)
-        cannot_be_read(path, "a pipe into which nothing came for " + std::to_string(patience_ms / 1000) + " s");
+        cannot_be_read(path,
+                       "a pipe into which nothing came for " + std::to_string(patience_ms / 1000) + " s");
     ::fcntl(pipe, F_SETFL, 0);  // blocks from now on
     std::array<char, 1 << 16> block{};
     double bytes = 0;

@@ -3,8 +3,8 @@
 #include "sim/core/file_version.hpp"
 #include "sim/core/output_keys.hpp"
 
-// Tables of the keys of files: the reader, the JSON schema and whatever writes the file go by one list. Numbers, flags and
-// choices are rows of fields.hpp; texts, lists and objects are made here.
+// Tables of the keys of files: the reader, the JSON schema and whatever writes the file go by one list. Numbers,
+// flags and choices are rows of fields.hpp; texts, lists and objects are made here.
 namespace overlap {
 
 /// One key of an object that fills in a T.
@@ -19,10 +19,10 @@ struct InputKey : OutputKey<T> {
     /// `definition`: what the schema calls a value with a source.
     template <class Base>
     InputKey(const Field<Base>& field, const std::string& definition = "")
-        : InputKey(std::string(field.key),
-                   field_schema(field, field.by_default(), definition),
+        : InputKey(std::string(field.key), field_schema(field, field.by_default(), definition),
                    [field](ConfigObject& from, const std::string&, T& to) {
-                       if (is_asked_for(from, field)) field.set(to, read_value(from, field, field.by_default()));
+                       if (is_asked_for(from, field))
+                           field.set(to, read_value(from, field, field.by_default()));
                    }) {
         this->required = field.required;
         if (field.si == nullptr) return;
@@ -56,7 +56,8 @@ struct InputKey : OutputKey<T> {
 template <class T>
 using InputKeys = std::span<const InputKey<T>>;
 
-/// Values of the key "status". enforced: the claim must hold. known_gap: the claim does not hold, and "reason" says why.
+/// Values of the key "status". enforced: the claim must hold. known_gap: the claim does not hold, and "reason" says
+/// why.
 inline const std::array<std::string, 2> gap_states{"enforced", "known_gap"};
 
 /// Reads `key` if the object has it or must have it.

@@ -1,9 +1,9 @@
 #include <chrono>
-#include <iostream>
 #include <set>
 
 #include "sim/core/available_memory.hpp"
 #include "sim/core/config_reader.hpp"
+#include "sim/core/notices.hpp"
 #include "sim/core/shown.hpp"
 
 namespace overlap {
@@ -37,7 +37,8 @@ public:
         return true;
     }
     bool key(std::string& name) {
-        if (!keys_.back().insert(name).second) fail("key " + in_quotes(name) + " is given twice in one object");
+        if (!keys_.back().insert(name).second)
+            fail("key " + in_quotes(name) + " is given twice in one object");
         if (keys_.back().size() > most_keys)
             fail("has an object of more than " + std::to_string(most_keys) + " keys, the most that are read");
         // Without the search for an equal key that operator[] makes.
@@ -66,7 +67,9 @@ public:
     }
 
 private:
-    [[noreturn]] void fail(const std::string& what) const { throw UserError(one_line(origin_ + ": " + what)); }
+    [[noreturn]] void fail(const std::string& what) const {
+        throw UserError(one_line(origin_ + ": " + what));
+    }
 
     void open_one(Json container) {
         if (open_.size() >= most_levels)
@@ -95,23 +98,24 @@ private:
     }
 
     void check() {
-        require_memory_for(origin_ + ": " + std::to_string(values_) + " values and more", Bytes(static_cast<double>(bytes_)),
-                           available_);
+        require_memory_for(origin_ + ": " + std::to_string(values_) + " values and more",
+                           Bytes(static_cast<double>(bytes_)), available_);
         const auto now = std::chrono::steady_clock::now();
         if (now < next_said_) return;
         next_said_ = now + std::chrono::seconds(2);
-        std::cerr << "sim: " << one_line(origin_) << ": reading, " << values_ << " values so far\n";
+        notice(origin_ + ": reading, " + std::to_string(values_) + " values so far");
     }
 
     std::string origin_;
     Json root_;
-    std::vector<Json*> open_;                         ///< arrays and objects that have begun
+    std::vector<Json*> open_;                               ///< arrays and objects that have begun
     std::vector<std::set<std::string, std::less<>>> keys_;  ///< of each open object, to find equal ones
     Json* last_ = nullptr;
     Json* member_ = nullptr;  ///< value of the key that was read last
     std::size_t values_ = 0, bytes_ = 0;
     Bytes available_ = available_memory();
-    std::chrono::steady_clock::time_point next_said_ = std::chrono::steady_clock::now() + std::chrono::seconds(2);
+    std::chrono::steady_clock::time_point next_said_ =
+        std::chrono::steady_clock::now() + std::chrono::seconds(2);
 };
 
 }  // namespace

@@ -79,8 +79,8 @@ enum class CollectiveKind { all_gather, reduce_scatter, all_reduce, all_to_all }
 inline const std::array<std::string, 4> collective_names{"all_gather", "reduce_scatter", "all_reduce",
                                                          "all_to_all"};
 
-/// Whose kernel does a whole collective: the vendor's library, or one that was made for all-reduces of inference. Names as in
-/// `collective_algorithms` and in device files.
+/// Whose kernel does a whole collective: the vendor's library, or one that was made for all-reduces of inference.
+/// Names as in `collective_algorithms` and in device files.
 enum class CollectiveKernel { library, one_shot, two_shot, tensorrt_llm };
 
 inline const std::array<std::string, 4> collective_kernel_names{"library", "one_shot", "two_shot", "tensorrt_llm"};

@@ -34,13 +34,13 @@ void sync(const Descriptor& file, const std::filesystem::path& path);
 /// open pipes, whose reader may not exist yet.
 void require_writable(const std::filesystem::path& path);
 
-/// The same for all outputs of a command; empty ones are not asked for. Throws UserError also if two are the same file, or one
-/// is also an input.
+/// The same for all outputs of a command; empty ones are not asked for. Throws UserError also if two are the same
+/// file, or one is also an input.
 void require_outputs(std::span<const std::filesystem::path> outputs,
                      std::span<const std::filesystem::path> inputs = {});
 
-/// Throws UserError, beginning with `what`, for a name that could lead to another folder as part of a path: only letters,
-/// digits and _ . - are allowed, not . or - at the beginning.
+/// Throws UserError, beginning with `what`, for a name that could lead to another folder as part of a path: only
+/// letters, digits and _ . - are allowed, not . or - at the beginning.
 void require_file_name(const std::string& name, const std::string& what);
 
 /// All output files are written by this function. `path` may name

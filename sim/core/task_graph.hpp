@@ -184,19 +184,20 @@ struct Edge {
     bool of_progress() const { return from < 1 || to > 0; }
 };
 
-/// Queues of a GPU's hardware, to which its streams are assigned in turn, in the order of their first tasks. The tasks of a
-/// queue begin in the order of their numbers.
+/// Queues of a GPU's hardware, to which its streams are assigned in turn, in the order of their first tasks. The
+/// tasks of a queue begin in the order of their numbers.
 struct HardwareQueues {
-    int count = 0;           ///< 0: a queue for each stream
-    bool until_end = false;  ///< the next task of a queue waits until this one has ended; else until it has begun
+    int count = 0;  ///< 0: a queue for each stream
+    bool until_end =
+        false;  ///< the next task of a queue waits until this one has ended; else until it has begun
 };
 
 /// A directed acyclic graph of tasks. In addition to the edges, the tasks of one (gpu, stream) run one after
 /// another in the order of their numbers.
 class TaskGraph {
 public:
-    /// From now on a stream runs, of its tasks that wait for no other, the one of the lowest number. Tasks of one operator
-    /// (Task::op) keep their order, and so do the hosts' calls.
+    /// From now on a stream runs, of its tasks that wait for no other, the one of the lowest number. Tasks of one
+    /// operator (Task::op) keep their order, and so do the hosts' calls.
     void run_by_data() { by_data_ = true; }
     bool runs_by_data() const { return by_data_; }
     void share(HardwareQueues queues) { queues_ = queues; }

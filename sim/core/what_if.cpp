@@ -88,7 +88,8 @@ Json schema_at(const ConfigFile& file, std::span<const std::string> parts) {
     return schema;
 }
 
-/// What a value of this schema is where a file leaves it out; null if the schema does not say, or it is no number, text or flag.
+/// What a value of this schema is where a file leaves it out; null if the schema does not say, or it is no number,
+/// text or flag.
 Json default_in(const Json& schema) {
     const Json& value = schema.contains("properties") ? schema["properties"].value("value", Json()) : schema;
     return value.is_object() ? value.value("default", Json()) : Json();
@@ -104,7 +105,9 @@ void fill_in(std::span<ConfigFile* const> files, const std::vector<std::string>&
         const Json schema = schema_at(*end.file, keys);
         if (!schema.is_object()) continue;
         const bool sourced = schema.contains("properties") && schema["properties"].contains("value");
-        const bool plain = schema.contains("enum") || (schema.contains("type") && schema["type"] != "object" && schema["type"] != "array");
+        const bool plain =
+            schema.contains("enum") ||
+            (schema.contains("type") && schema["type"] != "object" && schema["type"] != "array");
         if (!sourced && !plain) continue;
         Json value = default_in(schema);
         if (schema.contains("x-default-as")) {
@@ -112,7 +115,8 @@ void fill_in(std::span<ConfigFile* const> files, const std::vector<std::string>&
             other.back() = schema["x-default-as"].get<std::string>();
             fill_in(files, other);
             const PathEnd found = farthest(files, other).front();
-            if (found.steps == other.size()) value = is_parameter(*found.node) ? (*found.node)["value"] : *found.node;
+            if (found.steps == other.size())
+                value = is_parameter(*found.node) ? (*found.node)["value"] : *found.node;
         }
         Json* node = &end.file->json;
         for (const std::string& key : keys) node = node->is_array() ? member(*node, key) : &(*node)[key];
@@ -215,7 +219,8 @@ void WhatIf::change(const std::string& root, std::span<ConfigFile* const> files,
         const PathEnd& end = ends.front();
         if (end.steps < parts.size())
             fail("has " + in_quotes(parts[end.steps]) + " after " + end.place() + ", which " +
-                 (end.is_value() ? "is a value" : "has no such key" + suggested_key(parts[end.steps], parts, ends)));
+                 (end.is_value() ? "is a value"
+                                 : "has no such key" + suggested_key(parts[end.steps], parts, ends)));
         if (!end.is_value())
             fail("is all of " + end.place() + ", expected one value of it" + suggested_key("", parts, ends));
 

@@ -37,11 +37,15 @@ public:
     Whole& operator++() { return *this = *this + Whole(1); }
 
 // With a plain integer, which would convert the Whole to one.
-#define OVERLAP_WHOLE_OPERATOR(op)                                                       \
-    template <std::integral Number>                                                      \
-    friend constexpr Whole operator op(Whole a, Number b) { return a op Whole(b); }      \
-    template <std::integral Number>                                                      \
-    friend constexpr Whole operator op(Number a, Whole b) { return Whole(a) op b; }
+#define OVERLAP_WHOLE_OPERATOR(op)                          \
+    template <std::integral Number>                         \
+    friend constexpr Whole operator op(Whole a, Number b) { \
+        return a op Whole(b);                               \
+    }                                                       \
+    template <std::integral Number>                         \
+    friend constexpr Whole operator op(Number a, Whole b) { \
+        return Whole(a) op b;                               \
+    }
     OVERLAP_WHOLE_OPERATOR(*)
     OVERLAP_WHOLE_OPERATOR(+)
     OVERLAP_WHOLE_OPERATOR(-)

@@ -78,7 +78,8 @@ void Dispatcher::add_queues(const TaskGraph& graph) {
     constexpr std::uint32_t empty = UINT32_MAX;
     const auto count = static_cast<std::size_t>(graph.queues().count);
     queues_until_end_ = graph.queues().until_end;
-    std::vector<std::size_t> streams(static_cast<std::size_t>(graph.gpus()));  // by GPU: how many have a queue
+    std::vector<std::size_t> streams(
+        static_cast<std::size_t>(graph.gpus()));  // by GPU: how many have a queue
     std::vector<std::uint32_t> queue_of(graph.streams(), empty);
     std::vector<std::uint32_t> last(static_cast<std::size_t>(graph.gpus()) * count, empty);  // by queue
     next_in_queue_.resize(graph.size());

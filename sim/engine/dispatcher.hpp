@@ -53,8 +53,9 @@ public:
 
     Dispatcher(const TaskGraph& graph, CostView costs, const ResourceTable& resources);
 
-    /// Time is zero: what begins first. `seed` decides the orders that the machine leaves unspecified. `progress` returns
-    /// the fraction of a body that is done, `now` the time; both are called only for costs with tiles or thread blocks.
+    /// Time is zero: what begins first. `seed` decides the orders that the machine leaves unspecified. `progress`
+    /// returns the fraction of a body that is done, `now` the time; both are called only for costs with tiles or
+    /// thread blocks.
     const Next& begin(std::uint64_t seed = 0, UnitPools::Progress progress = {}, UnitPools::Clock now = {});
     /// Duration of the launch of `task`, which has just begun.
     Seconds launch_time(TaskId task) const {
@@ -85,8 +86,8 @@ public:
     /// Whether a successor waits for this kind of hand-over. If not, nobody need report it.
     bool hands_over(TaskId task, Handoff kind) const;
     bool flags(std::size_t stop) const { return stops_[stop].flags; }
-    /// `task` ends, and the latency of `kind` is over at the date `at`, which may be later than `now` unless tasks wait for
-    /// the hand-over in the middle of their bodies.
+    /// `task` ends, and the latency of `kind` is over at the date `at`, which may be later than `now` unless tasks
+    /// wait for the hand-over in the middle of their bodies.
     const Next& handed_over(TaskId task, Handoff kind, Date at = 0, Date now = 0);
     /// The latency of a flag set at a stop of `task` is over.
     const Next& flagged(TaskId task, std::size_t stop, Date now = 0);
@@ -109,9 +110,9 @@ public:
     Seconds late_ranks(TaskId task) const {
         return states_[task].claims ? pools_.late_ranks(task) : Seconds();
     }
-    /// Everything at this instant has been reported, but for launches that take no time. Gives free streams to tasks that
-    /// may start (TaskGraph::run_by_data), and begins queued launches: a GPU launches what became ready at one instant in
-    /// the order of its tasks' numbers, whatever let them begin.
+    /// Everything at this instant has been reported, but for launches that take no time. Gives free streams to tasks
+    /// that may start (TaskGraph::run_by_data), and begins queued launches: a GPU launches what became ready at one
+    /// instant in the order of its tasks' numbers, whatever let them begin.
     const Next& begin_launches();
     bool launches_wait() const { return !to_launch_.empty() || !to_serve_.empty(); }
     /// Everything at this instant has been reported. Gives free units to the tasks that wait for them.
@@ -201,9 +202,11 @@ private:
     std::vector<std::uint32_t> next_in_stream_;  ///< by task; its own number for the last of a stream
     std::vector<OpenStream> open_streams_;       ///< by stream; empty unless streams run by data
     std::vector<std::uint32_t> stream_of_;       ///< by task; empty likewise
-    std::vector<std::uint32_t> next_of_operator_;  ///< by task, on its stream; its own number for the last; empty likewise
-    std::vector<std::uint32_t> to_serve_;        ///< streams at this instant
-    std::vector<std::uint32_t> next_in_queue_;   ///< by task; its own number for the last of a hardware queue; empty without
+    /// By task, on its stream; its own number for the last; empty likewise
+    std::vector<std::uint32_t> next_of_operator_;
+    std::vector<std::uint32_t> to_serve_;  ///< streams at this instant
+    /// By task; its own number for the last of a hardware queue; empty without
+    std::vector<std::uint32_t> next_in_queue_;
     bool queues_until_end_ = false;
     std::vector<Launcher> launchers_;            ///< by GPU; empty where no launch waits for another
     std::vector<std::uint32_t> gpus_;            ///< by task: its GPU; empty likewise

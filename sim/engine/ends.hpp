@@ -38,7 +38,8 @@ public:
     /// been seen.
     bool keeps_stream(TaskId task) const { return is_event(task) && polling(task) != nullptr; }
 
-    /// True for an end that another stream waits for (Polling::own_events), where such ends take time (Completion::event) or are polled for.
+    /// True for an end that another stream waits for (Polling::own_events), where such ends take time
+    /// (Completion::event) or are polled for.
     bool is_event(TaskId task) const { return !awaited_.empty() && awaited_[task]; }
 
 private:
@@ -53,7 +54,7 @@ private:
     const TaskGraph& graph_;
     CostView costs_;
     Completions completions_;
-    std::vector<TaskId> ended_last_;      ///< by stream, where streams run by data; the number of tasks for none
+    std::vector<TaskId> ended_last_;  ///< by stream, where streams run by data; the number of tasks for none
     std::vector<Seconds> waiting_since_;  ///< by stream: start of the wait; empty where nothing is polled for
     std::vector<int> kernels_;            ///< by GPU: kernels that are launched or run
     std::vector<bool> awaited_;           ///< by task: its end is an event; empty where events take no time

@@ -128,8 +128,8 @@ void FairShare::stop(Index id) {
     }
 }
 
-// What is drawn is rounded to a multiple of the last digit of the nominal capacity. So sums are exact: they do not drift,
-// and depend on no order.
+// What is drawn is rounded to a multiple of the last digit of the nominal capacity. So sums are exact: they do not
+// drift, and depend on no order.
 void FairShare::draw_steadily(const Task& task, double sign) {
     for (const Use& use : uses(task)) {
         const double nominal = pools_[use.resource].nominal;
@@ -266,8 +266,8 @@ double FairShare::extrapolate(Pool& pool, double before, double level) {
     return pool.extrapolated ? level + step * factor / (1 - factor) : level;
 }
 
-// Finds the next level. True if it differs by more than rounding. With weights, levels can follow each other around a cycle
-// of resources without end. After fills_before_damping fills a level therefore moves only half of its way.
+// Finds the next level. True if it differs by more than rounding. With weights, levels can follow each other around a
+// cycle of resources without end. After fills_before_damping fills a level therefore moves only half of its way.
 [[gnu::always_inline]] inline bool FairShare::fill(Pool& pool) {
     const double before = pool.next = pool.level;
     if (std::exchange(pool.resolved, resolved_) != resolved_) {

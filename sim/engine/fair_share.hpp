@@ -86,7 +86,8 @@ private:
         Index use;  ///< index into `uses_`
         double amount, speed;
     };
-    /// Apart from the rest of its task, because every change of a limit reads and writes it. Of a running task: the lowest of `top` and of what each use allows, and the second lowest, at most `top`.
+    /// Apart from the rest of its task, because every change of a limit reads and writes it. Of a running task: the
+    /// lowest of `top` and of what each use allows, and the second lowest, at most `top`.
     struct Limits {
         double lowest = 0, second = 0;
     };
@@ -132,8 +133,9 @@ private:
         std::vector<double> least_level;  ///< where it is saturated; 0: unknown
     };
     Bounds bounds(CostView costs, std::span<const std::uint32_t> streams) const;
-    /// By pool: whether it has a resource that follows no other. A resource follows another of the same capacity if exactly
-    /// those who use the other use as much of it, as links in series have. It then limits nobody more than the other.
+    /// By pool: whether it has a resource that follows no other. A resource follows another of the same capacity if
+    /// exactly those who use the other use as much of it, as links in series have. It then limits nobody more than
+    /// the other.
     std::vector<char> lead_others() const;
     void apply(const Bounds& bounds);
     /// A steady task starts (`sign` = 1) or stops (−1) drawing from its resources.

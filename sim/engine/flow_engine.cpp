@@ -159,8 +159,8 @@ public:
                     runs[i].fault = std::current_exception();
                 }
             };
-            // A thread that waits for the last seeds takes up no other work: the next point of a sweep would begin in the
-            // middle of this one, with the same PointRunner.
+            // A thread that waits for the last seeds takes up no other work: the next point of a sweep would begin in
+            // the middle of this one, with the same PointRunner.
             if (runs.size() == 1)
                 one(0);
             else
@@ -173,8 +173,8 @@ public:
     }
 
 private:
-    /// How many seeds run at a time. Of a large graph few do: three, and three of the baseline beside them, are fewer than
-    /// the seven simulations for which budget.cpp plans memory.
+    /// How many seeds run at a time. Of a large graph few do: three, and three of the baseline beside them, are fewer
+    /// than the seven simulations for which budget.cpp plans memory.
     static std::uint64_t at_once(const TaskGraph& graph, std::uint64_t seeds) {
         constexpr std::size_t large = 20'000;
         constexpr std::uint64_t few = 3, many = 64;

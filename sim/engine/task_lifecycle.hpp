@@ -213,8 +213,8 @@ private:
         end(task, engine().date(delay));
     }
 
-    /// `task` ends at the date `at`, which is now if it keeps its stream. Tasks that wait for several others need no event
-    /// for each of them.
+    /// `task` ends at the date `at`, which is now if it keeps its stream. Tasks that wait for several others need no
+    /// event for each of them.
     void end(TaskId task, Date at) {
         times_[task].end = Engine::time(at);
         times_[task].unit_seconds = dispatcher_.unit_seconds(task);

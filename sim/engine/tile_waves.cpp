@@ -11,9 +11,9 @@ namespace {
 constexpr double same_wave = 1e-9;
 /// Thread blocks of a cluster: two in all GEMMs of residency.jsonl but one (`cluster 3` and `5`).
 constexpr int pair = 2;
-/// A GEMM that started on less than half of its units ends its last tiles spread over this share of a wave, in `steps`
-/// steps. Derived: in traces/h100_2/kernels a local copy behind the first of two GEMMs on two streams, 5 to 29 us alone, ends 2 to 9 us after the
-/// second one of two waves of 24 to 97 us.
+/// A GEMM that started on less than half of its units ends its last tiles spread over this share of a wave, in
+/// `steps` steps. Derived: in traces/h100_2/kernels a local copy behind the first of two GEMMs on two streams, 5 to
+/// 29 us alone, ends 2 to 9 us after the second one of two waves of 24 to 97 us.
 constexpr double spread = 0.4;
 constexpr int steps = 4;
 
@@ -101,8 +101,8 @@ int TileWaves::second_tiles_to_give() const {
 
 void TileWaves::give_second_tiles(int count) {
     if (count == 0) return;
-    // From the compute units whose first tiles end earliest. Late compute units, whose first tiles end later, keep the two
-    // tiles that were reserved for each of them.
+    // From the compute units whose first tiles end earliest. Late compute units, whose first tiles end later, keep
+    // the two tiles that were reserved for each of them.
     std::sort(groups_.begin(), groups_.end(), [](const Group& a, const Group& b) {
         return std::pair(a.next, a.own) < std::pair(b.next, b.own);
     });

@@ -82,7 +82,8 @@ private:
         int most;
         TileWaves waves = {};
         ThreadBlocks blocks = {};
-        /// By how many units these thread blocks raised single_units() when they started; they take them from it if negative
+        /// By how many units these thread blocks raised single_units() when they started; they take them from it if
+        /// negative
         int single = 0;
         Seconds since = {};  ///< thread blocks: when `given` last changed
     };
@@ -112,8 +113,9 @@ private:
     static auto holder_of(AnyPool& pool, TaskId task);
     void settle(Pool& pool, std::vector<TaskId>& served, std::vector<TaskId>& resumed);
     void give(Pool& pool, const Waiter& waiter, int within_reach);
-    /// True if a GEMM in clusters, of at least this priority, waits for pairs of units. Thread blocks are placed in order, so
-    /// kernels that come later get no units meanwhile, single ones neither (models/calibration/README.md, "2026-11-27").
+    /// True if a GEMM in clusters, of at least this priority, waits for pairs of units. Thread blocks are placed in
+    /// order, so kernels that come later get no units meanwhile, single ones neither (models/calibration/README.md,
+    /// "2026-11-27").
     bool lacks_pairs(const Pool& pool, int priority) const;
     /// Free units whose partner in a pair is held.
     static int single_units(const Pool& pool);

@@ -50,13 +50,14 @@ struct Phases {
           apart(std::get<Completion>(cost.end).apart > Seconds()) {}
 };
 
-/// What the tasks of one GPU do one at a time: queued launches, and ends that the host sees apart. The simulation serves them
-/// by date, the pass by task number; both orders are the same as long as no date is earlier than the date before.
+/// What the tasks of one GPU do one at a time: queued launches, and ends that the host sees apart. The simulation
+/// serves them by date, the pass by task number; both orders are the same as long as no date is earlier than the date
+/// before.
 struct OneAtATime {
     Femtoseconds asked = -1, launcher_free = 0, ended = -1;  ///< the latest
 
-    /// Whether `date` may come after `last`. `by_number`: so may an equal date, because the simulation serves equal dates by
-    /// task number.
+    /// Whether `date` may come after `last`. `by_number`: so may an equal date, because the simulation serves equal
+    /// dates by task number.
     static bool follows(Femtoseconds& last, Femtoseconds date, bool by_number) {
         const bool later = date > last || (by_number && date == last);
         last = date;
@@ -64,9 +65,9 @@ struct OneAtATime {
     }
 };
 
-/// At one instant the simulation collects all requests for queued launches, begins these launches by task number, and then
-/// hands out claims. A task that is over at the instant at which its own queued launch begins, or at which it is given its
-/// claim, lets another task ask too late to be sorted. False for the costs of such a task.
+/// At one instant the simulation collects all requests for queued launches, begins these launches by task number, and
+/// then hands out claims. A task that is over at the instant at which its own queued launch begins, or at which it is
+/// given its claim, lets another task ask too late to be sorted. False for the costs of such a task.
 bool launches_by_number(const Phases& phases, const Cost& cost) {
     const bool begins_late = cost.claim || (phases.queued > 0 && phases.launch == 0);
     return !begins_late || phases.setup + phases.body > 0;
@@ -80,8 +81,7 @@ std::vector<TaskTimes> times_without_sharing(const TaskGraph& graph, CostView co
     const std::span<const Cost> classes = costs.classes();
     const auto polls = [](const Cost& cost) { return std::holds_alternative<Polling>(cost.end); };
     if (shares.can_saturate() || graph.has_progress_edges() || graph.runs_by_data() ||
-        graph.queues().count > 0 ||
-        std::any_of(classes.begin(), classes.end(), polls) ||
+        graph.queues().count > 0 || std::any_of(classes.begin(), classes.end(), polls) ||
         !claims_nothing_together(costs, resources, streams))
         return {};
     std::vector<Phases> phases;

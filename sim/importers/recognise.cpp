@@ -166,8 +166,10 @@ private:
         const auto &gemms = of_[TaskKind::gemm], &copies = of_[TaskKind::copy];
         // Only an operator of PyTorch tells async_tp from other schedules with the same kernels and copies.
         if (gemms.front()->by == nullptr)
-            return {.why_not = "a GEMM for each rank and copies between GPUs are of async_tp, shard_direct, shard_p2p or "
-                               "another schedule of shards, and the trace names no operators that would tell: give --scenario"};
+            return {
+                .why_not =
+                    "a GEMM for each rank and copies between GPUs are of async_tp, shard_direct, shard_p2p or "
+                    "another schedule of shards, and the trace names no operators that would tell: give --scenario"};
         const auto first_gemm_end = gemms.front()->end_ns;
         const bool gathers = copies.front()->start_ns < first_gemm_end;
         // Each rank's part of the operand moves by one copy.

@@ -28,11 +28,11 @@ struct ShapeHint {
 /// A shape with that operand whose GEMMs take that time; none if there is none.
 using ShapeGuess = std::function<std::optional<GemmShape>(const ShapeHint&)>;
 
-/// Judges by the kernels of one iteration, which all ranks share, and by what the profiler says of them: a pair of one
-/// collective and one GEMM; PyTorch's async tensor parallelism, by its copies between GPUs; else a list of operators.
-/// `gemm`: the shape of a pair's GEMM where the recording has none; `guess`: else its shape. In a list, kernels without shapes are operators of
-/// recorded time. An operator needs the one before it on its stream, and of other streams what ended last before it
-/// began, which may be more than what the program waited for.
+/// Judges by the kernels of one iteration, which all ranks share, and by what the profiler says of them: a pair of
+/// one collective and one GEMM; PyTorch's async tensor parallelism, by its copies between GPUs; else a list of
+/// operators. `gemm`: the shape of a pair's GEMM where the recording has none; `guess`: else its shape. In a list,
+/// kernels without shapes are operators of recorded time. An operator needs the one before it on its stream, and of
+/// other streams what ended last before it began, which may be more than what the program waited for.
 Recognised recognise(const std::vector<RecordedSpan>& iteration, const std::optional<GemmShape>& gemm,
                      const ShapeGuess& guess = nullptr);
 

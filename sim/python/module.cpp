@@ -15,14 +15,15 @@
 #include "sim/run/json_runs.hpp"
 #include "sim/sweep/workers.hpp"
 
-// Texts of JSON in, texts out, or the words of a command line: the package overlap makes dicts of them. No function holds Python's lock while it works.
+// Texts of JSON in, texts out, or the words of a command line: the package overlap makes dicts of them. No function
+// holds Python's lock while it works.
 namespace py = pybind11;
 
 namespace overlap {
 namespace {
 
-/// Whether a signal's handler raised an exception (Ctrl-C: KeyboardInterrupt), which then is this thread's error in Python.
-/// Python runs handlers in its main thread only.
+/// Whether a signal's handler raised an exception (Ctrl-C: KeyboardInterrupt), which then is this thread's error in
+/// Python. Python runs handlers in its main thread only.
 bool signal_raised() {
     using Clock = std::chrono::steady_clock;
     constexpr std::chrono::milliseconds between_looks{50};

@@ -83,8 +83,8 @@ private:
         TaskId first = 0;
     };
 
-    /// The task in the same place of the same stream of the GPU's representative. Of a class, work and cost are compared
-    /// for the first task only.
+    /// The task in the same place of the same stream of the GPU's representative. Of a class, work and cost are
+    /// compared for the first task only.
     bool tasks_are_alike() {
         const std::vector<std::uint32_t> streams = places_.seen_as(graph_, turns_);
         if (streams.empty()) return false;
@@ -229,8 +229,8 @@ private:
     Alike alike_;
 };
 
-/// Machines that leave orders open draw them by the numbers of tasks, and sums of unequal weights depend on their order in
-/// the last bit.
+/// Machines that leave orders open draw them by the numbers of tasks, and sums of unequal weights depend on their
+/// order in the last bit.
 bool depends_on_numbers(CostView costs, const ResourceTable& resources) {
     return std::any_of(costs.classes().begin(), costs.classes().end(), [&](const Cost& cost) {
         const bool drawn = cost.claim && !cost.claim->as_enqueued &&
@@ -267,7 +267,9 @@ std::optional<Quotient> quotient_of(const TaskGraph& graph, CostView costs, cons
 
 std::optional<Quotient> quotient_of(const TaskGraph& graph, CostView costs, const Topology& topology,
                                     const ResourceTable& resources) {
-    if (topology.gpus() < 2 || graph.size() == 0 || graph.queues().count > 0 || depends_on_numbers(costs, resources)) return std::nullopt;
+    if (topology.gpus() < 2 || graph.size() == 0 || graph.queues().count > 0 ||
+        depends_on_numbers(costs, resources))
+        return std::nullopt;
     const TasksOfStreams places(graph);
     for (const Turns& turns : groups_of_turns(topology))
         if (auto found = Finder(graph, costs, turns, resources, places).find()) return found;

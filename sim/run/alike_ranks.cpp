@@ -56,10 +56,10 @@ std::optional<Turns> turns_of(const Scenario& small, const ScheduleEntry& schedu
     return quotient->turns;
 }
 
-/// Whether a turn maps routes onto routes: every link onto one link that is like it. Looked at: the routes of GPUs of the
-/// first node, of the last node of the first period and of the last node of all, to all GPUs with their number in other
-/// nodes, and to all GPUs of their node. A network in which numbers of nodes wrap treats many nodes differently from few;
-/// these routes show it.
+/// Whether a turn maps routes onto routes: every link onto one link that is like it. Looked at: the routes of GPUs of
+/// the first node, of the last node of the first period and of the last node of all, to all GPUs with their number in
+/// other nodes, and to all GPUs of their node. A network in which numbers of nodes wrap treats many nodes differently
+/// from few; these routes show it.
 bool turns_routes(const Topology& topology, int nodes, int locals) {
     const int per_node = topology.gpus_per_node(), all_nodes = topology.nodes();
     const auto turned = [&](int gpu) {
@@ -88,8 +88,8 @@ bool turns_routes(const Topology& topology, int nodes, int locals) {
     return true;
 }
 
-/// The turns of the large machine by as many of its periods as `turns` has of the small one's, if they map its routes onto
-/// routes, too.
+/// The turns of the large machine by as many of its periods as `turns` has of the small one's, if they map its routes
+/// onto routes, too.
 std::optional<Turns> on_large(const std::optional<Turns>& turns, const Topology& small,
                               const Topology& topology) {
     if (!turns || turns->nodes() == small.nodes()) return std::nullopt;

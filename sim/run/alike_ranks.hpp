@@ -16,10 +16,10 @@ std::optional<Turns> alike_ranks_of_few(const Scenario& scenario);
 /// What the result of alike_ranks_of_few depends on, but for machine and schedule; empty: there are no turns.
 std::string alikeness_key(const Scenario& scenario);
 
-/// Sets, where ranks are alike, ScheduleParams::transfers.alike and Scenario::serial_alike. `small` is a
-/// machine of the same kind with few nodes (Topology::smaller), at most half of the scenario's. On `small` the quotient is
-/// looked for in the whole graph, of shards as long as the scenario's, and the graph of representatives only must be the
-/// same as this quotient.
+/// Sets, where ranks are alike, ScheduleParams::transfers.alike and Scenario::serial_alike. `small` is a machine of
+/// the same kind with few nodes (Topology::smaller), at most half of the scenario's. On `small` the quotient is
+/// looked for in the whole graph, of shards as long as the scenario's, and the graph of representatives only must be
+/// the same as this quotient.
 void find_alike_ranks(Scenario& scenario, const std::shared_ptr<const Machine>& small);
 
 }  // namespace overlap

@@ -11,17 +11,18 @@
 namespace overlap {
 namespace {
 
-// Upper bounds of the peak resident memory, measured with GCC 12 and glibc on h100_64_rail, where every GPU is simulated: runs
-// of 66,000 to 530,000 tasks with two simulations side by side took 0.55 to 0.79 of what follows, one simulation alone 420
-// bytes for each task with its edge.
+// Upper bounds of the peak resident memory, measured with GCC 12 and glibc on h100_64_rail, where every GPU is
+// simulated: runs of 66,000 to 530,000 tasks with two simulations side by side took 0.55 to 0.79 of what follows, one
+// simulation alone 420 bytes for each task with its edge.
 constexpr Bytes of_program{40e6}, of_task{350}, of_simulated_task{450}, of_edge{150};
 // Links, routes and resources of a machine: 6.4 kB for each GPU of mi300x_16384_rail, 6.2 kB of mi300x_100000_rail.
 constexpr Bytes of_gpu{7e3};
 // Wall time per task in one simulation of the flow engine.
 constexpr Seconds of_simulation{5e-6};
-// More for each pair of copy kernels that run at once and end apart, because one end changes the rates of those that share
-// links with it: 4 s of a run with 4,032 such kernels in 4,224 tasks (b200_64_rail, hetero_fused_1d, ficco_g1, chunks=1,
-// agent=cu). With chunks=2 a run takes 61 s: an instant changes 3,100 rates on average, not 290. Check: h100_64_rail takes 3.4 and 53 s.
+// More for each pair of copy kernels that run at once and end apart, because one end changes the rates of those that
+// share links with it: 4 s of a run with 4,032 such kernels in 4,224 tasks (b200_64_rail, hetero_fused_1d, ficco_g1,
+// chunks=1, agent=cu). With chunks=2 a run takes 61 s: an instant changes 3,100 rates on average, not 290. Check:
+// h100_64_rail takes 3.4 and 53 s.
 constexpr Seconds of_kernel_pair{7.5e-12};
 constexpr double with_several_chunks = 6;
 constexpr double simgrid_slowdown = 75;  // README, "Speed"
@@ -43,8 +44,8 @@ bool orders_vary(const Scenario& scenario) {
            std::ranges::any_of(scenario.pairs, [&](const PairChoice& pair) { return vary(pair.params); });
 }
 
-/// Time per task for pairs of copy kernels that run at once, where GPUs launch them one after another. Elsewhere kernels of
-/// GPUs that are alike end together.
+/// Time per task for pairs of copy kernels that run at once, where GPUs launch them one after another. Elsewhere
+/// kernels of GPUs that are alike end together.
 Seconds of_kernel_pairs(const TaskGraph& graph, const DeviceSpec& device) {
     if (device.copy_kernel.queued_launch == Seconds()) return {};
     std::vector<double> units(static_cast<std::size_t>(graph.gpus()), device.compute_units);

@@ -14,8 +14,8 @@ struct RunBudget {
 };
 RunBudget budget_of(const Scenario& scenario);
 
-/// Time on the machine of README's speeds, within a factor of five if it takes 1 s or more: RunBudget::wall, and what it
-/// costs that many copy kernels share links. Builds the graph, unless it is large.
+/// Time on the machine of README's speeds, within a factor of five if it takes 1 s or more: RunBudget::wall, and what
+/// it costs that many copy kernels share links. Builds the graph, unless it is large.
 Seconds wall_of(const Scenario& scenario, const RunBudget& budget);
 /// The output of --dry-run.
 Json to_json(const RunBudget& budget, Seconds wall);

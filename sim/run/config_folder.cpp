@@ -31,8 +31,8 @@ Calibration calibration_from(const ConfigFile& file, const std::string& device) 
     return calibration;
 }
 
-/// The files of the GPU that the calibration was measured on: those of `built`, but the shipped device where a device of its
-/// name is priced by the shipped calibration.
+/// The files of the GPU that the calibration was measured on: those of `built`, but the shipped device where a device
+/// of its name is priced by the shipped calibration.
 GpuFiles as_measured(const MachineFiles& built, const fs::path& root) {
     const GpuFiles own{built.device.json, built.calibration->json};
     const std::string name = own.device.value("name", "") + ".json";
@@ -130,14 +130,16 @@ std::string ConfigFolder::topology_of(const std::string& device) const {
     std::error_code ignored;
     std::vector<fs::path> folders{root_ / "topologies"};
     if (!fs::equivalent(file, root_ / "devices" / (stem + ".json"), ignored))
-        folders = {file.parent_path().empty() ? "." : file.parent_path(), file.parent_path() / "../topologies"};
+        folders = {file.parent_path().empty() ? "." : file.parent_path(),
+                   file.parent_path() / "../topologies"};
     std::string found;
     std::tuple<bool, bool, int> best;
     for (const fs::path& folder : folders)
         for (const auto& entry : fs::directory_iterator(folder, ignored)) {
             if (entry.path().extension() != ".json") continue;
             const Json json = read_json_file(entry.path());
-            if (!json.is_object() || !json.contains("fabric") || fs::path(json.value("device", "")).stem() != stem)
+            if (!json.is_object() || !json.contains("fabric") ||
+                fs::path(json.value("device", "")).stem() != stem)
                 continue;
             const std::string name = entry.path().stem().string();
             const int nodes = json.value("nodes", 0), gpus = nodes * json.value("gpus_per_node", 0);

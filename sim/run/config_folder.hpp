@@ -19,8 +19,8 @@ public:
     /// program is in; else those of the build. Throws UserError if there is none.
     static ConfigFolder standard();
 
-    /// The same folder, where a name may also be that of a file in `folder`, with or without ".json": of a file beside the
-    /// one that names it.
+    /// The same folder, where a name may also be that of a file in `folder`, with or without ".json": of a file
+    /// beside the one that names it.
     ConfigFolder with_files_in(std::filesystem::path folder) const;
     /// A file of that name there; empty if there is none.
     std::filesystem::path file_beside(const std::string& name) const;
@@ -29,9 +29,9 @@ public:
     /// Files there, or in folders below, that a shell's pattern names, in natural order.
     std::vector<std::string> files_beside(const std::string& pattern) const;
 
-    /// `name` as a path if such a file exists (also beside, see with_files_in), else `<root>/<kind>/<name>` with or without ".json". A folder called `name` is
-    /// taken only if the configs have no such name. `kind`: topologies, devices, calibrations or workloads. Throws
-    /// UserError with the nearest name.
+    /// `name` as a path if such a file exists (also beside, see with_files_in), else `<root>/<kind>/<name>` with or
+    /// without ".json". A folder called `name` is taken only if the configs have no such name. `kind`: topologies,
+    /// devices, calibrations or workloads. Throws UserError with the nearest name.
     std::filesystem::path find(const std::string& kind, const std::string& name) const;
     /// Names of the files of a kind, sorted, without ".json".
     std::vector<std::string> names(const std::string& kind) const;
@@ -40,8 +40,9 @@ public:
     /// Where the files of a kind are.
     std::filesystem::path folder(const std::string& kind) const { return root_ / kind; }
 
-    /// The topology that stands for a device, a file or a name: DEVICE_8; else of its others the one node with most GPUs, else
-    /// the largest of several nodes; of a file that is not shipped, among the topologies beside it. Throws UserError.
+    /// The topology that stands for a device, a file or a name: DEVICE_8; else of its others the one node with most
+    /// GPUs, else the largest of several nodes; of a file that is not shipped, among the topologies beside it. Throws
+    /// UserError.
     std::string topology_of(const std::string& device) const;
     /// The topology file DEVICE_<gpus> with one node and most GPUs; null if there is none.
     Json largest_machine(const std::string& device) const;

@@ -107,8 +107,8 @@ private:
     const std::vector<TaskTimes>& times_;
     const ResourceTable& resources_;
     std::vector<TaskId> before_;  ///< by task: the one before it on its stream, where streams run by data
-    std::vector<std::vector<TaskId>>
-        holders_;  ///< by resource: tasks that claim it, by the end of their bodies
+    /// By resource: tasks that claim it, by the end of their bodies
+    std::vector<std::vector<TaskId>> holders_;
 };
 
 }  // namespace

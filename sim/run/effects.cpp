@@ -59,9 +59,9 @@ bool has_library_kernel(const TaskGraph& graph, const TaskClasses& classes) {
                                [&](TaskId id) { return graph[id].kind() == TaskKind::collective; });
 }
 
-/// By task: whether only the release delays the task. Then the task is the first of its stream and waits for no other task,
-/// and its stream is not the GPU's first, that of the GPU's first task, which records the event that the other streams wait
-/// for. Empty if no stream waits.
+/// By task: whether only the release delays the task. Then the task is the first of its stream and waits for no other
+/// task, and its stream is not the GPU's first, that of the GPU's first task, which records the event that the other
+/// streams wait for. Empty if no stream waits.
 std::vector<bool> waits_for_release(const TaskGraph& graph, Seconds release, const Effects& effects) {
     if (release == Seconds() || !effects.launch || !effects.host) return {};
     std::vector<bool> waits(graph.size());
@@ -85,15 +85,16 @@ std::vector<bool> last_tasks(const TaskGraph& graph) {
     return last;
 }
 
-/// Whether the event at the end of a run adds to this task's time. Times of copies between GPUs contain such an event already.
+/// Whether the event at the end of a run adds to this task's time. Times of copies between GPUs contain such an event
+/// already.
 bool has_event_behind(TaskKind kind) {
     return kind == TaskKind::gemm || kind == TaskKind::local_copy || kind == TaskKind::reduce ||
            kind == TaskKind::memory_bound;
 }
 
-/// True for a GEMM that waits for nothing but a GEMM before it on its stream. GEMM times are of GEMMs back to back, so they
-/// hold what lies between two of them, and no launch is added. One that also waits for another stream takes 1.1 to 1.7 us
-/// more, and one behind another kernel 2.5 to 3.1 (traces/h100_2/hand_over.tar.xz).
+/// True for a GEMM that waits for nothing but a GEMM before it on its stream. GEMM times are of GEMMs back to back,
+/// so they hold what lies between two of them, and no launch is added. One that also waits for another stream takes
+/// 1.1 to 1.7 us more, and one behind another kernel 2.5 to 3.1 (traces/h100_2/hand_over.tar.xz).
 bool starts_behind(const TaskGraph& graph, TaskId task) {
     const TaskId before = graph.stream_predecessor(task);
     if (before == task || graph[task].kind() != TaskKind::gemm || graph[before].kind() != TaskKind::gemm)

@@ -49,8 +49,8 @@ struct TaskClasses {
 /// arguments must outlive it. Throws UserError if a task is longer than the simulated time range.
 class Pricer {
 public:
-    /// `release`: how much later than a GPU's first stream its other streams begin (Host::release); above 0 also a run's
-    /// end is an event.
+    /// `release`: how much later than a GPU's first stream its other streams begin (Host::release); above 0 also a
+    /// run's end is an event.
     Pricer(const TaskGraph& graph, const Workload& workload, const Machine& machine, const CostModels& models,
            Seconds release = {});
 

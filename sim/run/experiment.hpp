@@ -15,7 +15,8 @@
 
 namespace overlap {
 
-/// Effects that are on. In a steady state tasks do not wait for their calls, because hosts run ahead (period_of counts them).
+/// Effects that are on. In a steady state tasks do not wait for their calls, because hosts run ahead (period_of
+/// counts them).
 Effects effects_of(const Scenario& scenario);
 
 /// Makespans of one graph with their seeds, shortest first.
@@ -30,7 +31,8 @@ struct RunEnds {
 };
 
 /// One graph of a scenario, simulated under any effects. Of GPUs that are alike one is priced and simulated
-/// (sim/quotient); the graph may be that of representatives only (TransferOptions::alike). Thread-safe. Its arguments must outlive it.
+/// (sim/quotient); the graph may be that of representatives only (TransferOptions::alike). Thread-safe. Its arguments
+/// must outlive it.
 class Experiment {
 public:
     Experiment(const Scenario& scenario, const TaskGraph& graph);
@@ -40,7 +42,8 @@ public:
     /// Makespans of all seeds (one seed if nothing is drawn), and a run of the whole graph with the median
     /// makespan; with the scenario's own effects.
     std::pair<Makespans, EngineResult> median_run() const;
-    /// The turns whose representatives are simulated; the other GPUs are each like one of these. None: all are simulated.
+    /// The turns whose representatives are simulated; the other GPUs are each like one of these. None: all are
+    /// simulated.
     std::optional<Turns> turns() const;
     int simulated_gpus() const;
     /// Median over the seeds.

@@ -6,7 +6,8 @@
 
 namespace overlap {
 
-/// Runs configs given as JSON, as `sim batch` and the Python module do. Thread-safe; keeps files that it read, and baselines.
+/// Runs configs given as JSON, as `sim batch` and the Python module do. Thread-safe; keeps files that it read, and
+/// baselines.
 class JsonRuns {
 public:
     explicit JsonRuns(const ConfigFolder& folder) : resolver_(folder), remarker_(folder) {}

@@ -37,14 +37,16 @@ public:
 
     Seconds of_chains() const {
         if (operators_ == nullptr) return {};
-        // `floors`: before which the whole operator does not end, because what it was cut with does not.
+        // Schedules may cut two operators into pieces that run by turns. Neither of the two ends, as a whole, before
+        // `floors`: the end of the other one.
         std::vector<Seconds> starts(graph_.size()), ends(graph_.size()), floors(graph_.size());
         Seconds longest;
         for (TaskId id = 0; id < graph_.size(); ++id) {
             graph_.for_each_edge_into(id, [&](const Edge& edge) {
                 const TaskId before = edge.predecessor;
                 const Seconds over = std::max(ends[before], floors[before]);
-                const bool same = graph_[before].op == graph_[id].op, cut = may_be_cut(graph_[before], graph_[id]);
+                const bool same = graph_[before].op == graph_[id].op,
+                           cut = may_be_cut(graph_[before], graph_[id]);
                 if (same || cut) floors[id] = std::max(floors[id], same ? floors[before] : over);
                 if (cut) {
                     starts[id] = std::max(starts[id], starts[before]);
@@ -74,8 +76,8 @@ private:
         const Operator* op = operator_of(task);
         return op != nullptr && std::holds_alternative<ReductionWork>(op->work);
     }
-    /// Whether a schedule may run them piece by piece: computation and the collective of its result, or a collective and
-    /// the GEMM of its result.
+    /// Whether a schedule may run them piece by piece: computation and the collective of its result, or a collective
+    /// and the GEMM of its result.
     bool may_be_cut(const Task& before, const Task& after) const {
         const Operator *first = operator_of(before), *second = operator_of(after);
         if (first == nullptr || second == nullptr || first == second) return false;

@@ -134,8 +134,8 @@ std::vector<std::string> limits_of(const RunConfig& config, const std::string& k
     } catch (const UserError&) {  // twice the value is out of range
         return {};
     }
-    std::vector<MachineNumber> rates = numbers_of(
-        folder.machine_files(config.topology, WhatIf(config.what_if, config.origin)), scenario);
+    std::vector<MachineNumber> rates =
+        numbers_of(folder.machine_files(config.topology, WhatIf(config.what_if, config.origin)), scenario);
     std::erase_if(rates, [&](const MachineNumber& one) {
         const bool follows =
             key.starts_with(of_device) && one.key.starts_with(of_device) &&

@@ -26,8 +26,8 @@ std::vector<MachineNumber> numbers_of(MachineFiles files, const Scenario& scenar
 /// Whether the values of a key are rates, or numbers of units that work side by side: more is faster.
 bool is_rate(const std::string& key);
 
-/// Which rates keep a larger `key` from making a run faster: the fewest that, four times as high, let it. Empty if twice
-/// the value makes the run faster, or with no rate does. `config` has the what-if, in which `key` is `value`;
+/// Which rates keep a larger `key` from making a run faster: the fewest that, four times as high, let it. Empty if
+/// twice the value makes the run faster, or with no rate does. `config` has the what-if, in which `key` is `value`;
 /// `makespan` is the run's.
 std::vector<std::string> limits_of(const RunConfig& config, const std::string& key, double value,
                                    const Scenario& scenario, Seconds makespan, const ConfigFolder& folder);

@@ -13,9 +13,10 @@ std::vector<PricedPart> priced_parts(const TaskGraph& graph, const Machine& mach
                                      const Host* host);
 
 /// What is known about the prices of a scenario's graph. Where schedules of such kernels were measured on the
-/// machine, they give the makespan's error. Elsewhere each kind of work is made longer by its own held-out error, one after
-/// another, and the changes of the makespan are added as squares: errors of parts count as independent, and those
-/// that nobody measured are left out. `run`: makespan and seed. Ignored: errors of launches, and of what-if values, which count as given.
+/// machine, they give the makespan's error. Elsewhere each kind of work is made longer by its own held-out error, one
+/// after another, and the changes of the makespan are added as squares: errors of parts count as independent, and
+/// those that nobody measured are left out. `run`: makespan and seed. Ignored: errors of launches, and of what-if
+/// values, which count as given.
 Confidence confidence_of(const Scenario& scenario, const TaskGraph& graph, const Experiment& experiment,
                          const Makespans::value_type& run, bool overlapped);
 

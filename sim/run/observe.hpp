@@ -19,9 +19,9 @@ Timeline timeline_of(const TaskGraph& graph, CostView costs, const EngineResult&
 std::optional<Energy> energy_of(const TaskGraph& graph, CostView costs, const EngineResult& simulated,
                                 const Machine& machine, const std::optional<Turns>& alike = {});
 
-/// Fills in the numbers derived from a simulated run: exposed communication, utilisation, compute units
-/// of communication, energy.
-/// `alike`: the graph is that of representatives only, as in energy_of. `turns`: each GPU did the same as its representative.
+/// Fills in the numbers derived from a simulated run: exposed communication, utilisation, compute units of
+/// communication, energy. `alike`: the graph is that of representatives only, as in energy_of. `turns`: each GPU did
+/// the same as its representative.
 void observe(const TaskGraph& graph, CostView costs, const EngineResult& simulated, const Machine& machine,
              const std::optional<Turns>& alike, const std::optional<Turns>& turns, RunResult& result);
 /// Fills in timeline, counters and recording.

@@ -18,8 +18,8 @@ bool is_local(const Task& task) {
     return task.kind() == TaskKind::local_copy || task.kind() == TaskKind::reduce;
 }
 
-/// Of the time that a fit gives to a GEMM's start and end, what is ahead of its claim. Behind sums and local copies of 10 to 50 us
-/// GEMMs lose 2.5 us less than these take (chains.tar.xz in traces/h100_2 and h200_2).
+/// Of the time that a fit gives to a GEMM's start and end, what is ahead of its claim. Behind sums and local copies
+/// of 10 to 50 us GEMMs lose 2.5 us less than these take (chains.tar.xz in traces/h100_2 and h200_2).
 constexpr double start_share = 0.8;
 /// A kernel that becomes ready this much later than a GEMM finds the units taken.
 constexpr Seconds at_once(1e-9);
@@ -58,8 +58,8 @@ struct Behind {
     }
 };
 
-/// Moves `start` of the body ahead of the claim; the GEMM's time alone stays the same. Its demand for the clock has the length of
-/// the body; with the old length the demand would hold the GEMM up.
+/// Moves `start` of the body ahead of the claim; the GEMM's time alone stays the same. Its demand for the clock has
+/// the length of the body; with the old length the demand would hold the GEMM up.
 void claim_later(Cost& gemm, Seconds start, ResourceId clock) {
     const Seconds moved = std::min(start, gemm.body);
     gemm.launch.time += moved;

@@ -23,8 +23,8 @@ public:
     bool any() const { return !gemms_.empty(); }
     /// Whether executions differ.
     bool open() const { return copies_race_ && gemm_first_ > 0 && gemm_first_ < 1; }
-    /// The costs in one execution. A GEMM that is second claims its units later by a part of its time, so that its time alone
-    /// stays the same.
+    /// The costs in one execution. A GEMM that is second claims its units later by a part of its time, so that its
+    /// time alone stays the same.
     Costs drawn(Costs costs, std::uint64_t seed) const;
 
 private:

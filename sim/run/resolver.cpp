@@ -65,8 +65,8 @@ bool changes_gemms(const Host& host) {
     return host.gemm_saved > Seconds() || host.gemm_speed < 1;
 }
 
-/// Prices GEMMs as programs of `host` run them. They were measured on a stream, with even operands; measured times change
-/// as the model's do.
+/// Prices GEMMs as programs of `host` run them. They were measured on a stream, with even operands; measured times
+/// change as the model's do.
 void run_gemms_from(const Host& host, Machine& machine) {
     for (auto& [dtype, gemm] : machine.calibration.gemm) {
         machine.calibration.measured_gemm.emplace(dtype, gemm);
@@ -95,9 +95,9 @@ bool is_possible(DmaCommands commands, const Scenario& scenario) {
     return std::ranges::all_of(kinds, [&](CollectiveKind kind) { return can_command(commands, kind); });
 }
 
-/// The scenario's transfer options with the DMA commands of the shortest run, for a scenario with
-/// dma_commands `best`. On a tie the first of copy, one_stream, broadcast, swap, back_to_back. Only commands that can do
-/// every collective of the workload are tried; with transfer 'pull' none that must write.
+/// The scenario's transfer options with the DMA commands of the shortest run, for a scenario with dma_commands
+/// `best`. On a tie the first of copy, one_stream, broadcast, swap, back_to_back. Only commands that can do every
+/// collective of the workload are tried; with transfer 'pull' none that must write.
 TransferOptions fastest_commands(const Scenario& scenario) {
     constexpr std::array candidates{DmaCommands::copy, DmaCommands::one_stream, DmaCommands::broadcast,
                                     DmaCommands::swap, DmaCommands::back_to_back};
@@ -232,9 +232,10 @@ Scenario Resolver::resolve(const RunConfig& config) {
                       host(as_library ? "threads" : config.host),
                       config.repeat};
     if (scenario.host != nullptr && scenario.host->hardware_queues > 0 && scenario.runs_by_data())
-        throw UserError(config.origin + ": /host: " + in_quotes(scenario.host->name) +
-                        " has hardware_queues, which run what a program enqueued in its order, but the order of list " +
-                        in_quotes(scenario.workload.name) + " is data (allowed: \"order\": \"program\" in the list)");
+        throw UserError(
+            config.origin + ": /host: " + in_quotes(scenario.host->name) +
+            " has hardware_queues, which run what a program enqueued in its order, but the order of list " +
+            in_quotes(scenario.workload.name) + " is data (allowed: \"order\": \"program\" in the list)");
     if (config.repeat == Repeat::steady) require_power_constants(*machine, config.origin);
     if (may_build_representatives(scenario))
         if (const MachinePtr small = smaller_machine(config, topology)) find_alike_ranks(scenario, small);

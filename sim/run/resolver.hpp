@@ -10,12 +10,12 @@
 
 namespace overlap {
 
-/// How long a workload's GEMMs keep a GPU busy, whole and back to back. Parts of the GEMMs run at the clock of the whole, not
-/// at that of a short kernel.
+/// How long a workload's GEMMs keep a GPU busy, whole and back to back. Parts of the GEMMs run at the clock of the
+/// whole, not at that of a short kernel.
 Seconds multiplying_time(const Workload& workload, const Calibration& calibration);
 
-/// Whether the device's files have all keys for which the host has values. These were measured on GPUs that are described so;
-/// others keep their own.
+/// Whether the device's files have all keys for which the host has values. These were measured on GPUs that are
+/// described so; others keep their own.
 bool knows_device(const Host& host, const MachineFiles& machine);
 
 /// Resolves configs. Many configs name the same files, so the last files are cached. Thread-safe; the cache
@@ -27,8 +27,8 @@ public:
     /// Throws UserError with the first mistake, which may be that the run needs more memory than there
     /// is (sim/run/budget.hpp).
     Scenario resolve(const RunConfig& config);
-    /// The same for runs of which only the numbers are wanted, not the timeline: where ranks are alike, the graph has the
-    /// tasks of representatives only.
+    /// The same for runs of which only the numbers are wanted, not the timeline: where ranks are alike, the graph has
+    /// the tasks of representatives only.
     Scenario resolve_for_numbers(const RunConfig& config);
 
     using MachinePtr = std::shared_ptr<const Machine>;

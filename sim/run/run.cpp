@@ -181,7 +181,8 @@ RunResult run_whole(bool share_cores, const Scenario& scenario, const RunOptions
     result.comm = own_communication.get();
     const LeastTimes least = least_of(scenario, own);
     const Seconds least_communication = std::min(least.communication, baseline.least.communication);
-    result.ideal = std::max({least.computation, least_communication, std::min(least.chain, baseline.least.chain)});
+    result.ideal =
+        std::max({least.computation, least_communication, std::min(least.chain, baseline.least.chain)});
     // An empty workload takes no time with or without overlap.
     result.speedup = result.makespan.si() > 0 ? result.serial / result.makespan : 1.0;
     // With nothing to overlap (one GPU, one empty side) or nothing to gain, overlap efficiency is undefined.

@@ -23,8 +23,8 @@ struct RunOptions {
     Baselines* baselines = nullptr;  ///< cache shared by the runs of a sweep
 };
 
-/// Runs the schedule and, for baseline and losses, `serial` and the counterfactuals. Makespans are medians over the seeds;
-/// the timeline, the losses and the time of transfers alone are those of the seed with the median makespan.
+/// Runs the schedule and, for baseline and losses, `serial` and the counterfactuals. Makespans are medians over the
+/// seeds; the timeline, the losses and the time of transfers alone are those of the seed with the median makespan.
 RunResult run(const Scenario& scenario, const RunOptions& options = {});
 
 }  // namespace overlap

@@ -57,8 +57,8 @@ GraphSize Scenario::size() const {
 
 TaskGraph Scenario::graph() const {
     const auto made = schedule->make();
-    TaskGraph device = pairs.empty() ? made->build(workload, machine->topology, params)
-                                     : operators(made->in_sequence());
+    TaskGraph device =
+        pairs.empty() ? made->build(workload, machine->topology, params) : operators(made->in_sequence());
     TaskGraph graph = as_enqueued(std::move(device), schedule->name);
     if (runs_by_data()) graph.run_by_data();
     return graph;
@@ -89,7 +89,8 @@ TaskGraph Scenario::as_enqueued(TaskGraph device, const std::string& by) const {
     const Pair* pair = workload.pair();
     Host at_start = *host;
     if (repeat == Repeat::steady) at_start.start_skew = Seconds();
-    TaskGraph graph = enqueued(device, at_start, pair == nullptr ? Seconds() : host->of_operator(by, pair->collective));
+    TaskGraph graph =
+        enqueued(device, at_start, pair == nullptr ? Seconds() : host->of_operator(by, pair->collective));
     graph.share(device.queues());
     return graph;
 }

@@ -49,8 +49,8 @@ struct Scenario {
     bool host_calls() const { return host != nullptr && host->threads == HostThreads::one_a_gpu; }
     /// Whether operators of a list wait for the one before them.
     bool runs_in_sequence() const;
-    /// Whether streams run the first operator whose data are there (ListOrder::data). Schedules that cut pairs go in the
-    /// order of the list: their pieces rely on the order of streams.
+    /// Whether streams run the first operator whose data are there (ListOrder::data). Schedules that cut pairs go in
+    /// the order of the list: their pieces rely on the order of streams.
     bool runs_by_data() const;
     /// How much later than a GPU's first stream its other streams begin.
     Seconds release() const { return host == nullptr ? Seconds() : host->release; }

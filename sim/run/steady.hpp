@@ -20,11 +20,12 @@ void require_power_constants(const Machine& machine, const std::string& origin);
 /// (on H200 pauses of 0.2 to 3 ms after 2 to 5 ms of GEMMs count in full: traces/h200_1/pytorch).
 SteadyState steady_state(const Scenario& scenario, const TaskGraph& graph);
 
-/// Time from the start of an iteration to the start of the next, if one iteration takes `makespan`. In a steady state it is
-/// at least the time that the busiest host takes for its calls, here `calls` times as long as priced.
+/// Time from the start of an iteration to the start of the next, if one iteration takes `makespan`. In a steady state
+/// it is at least the time that the busiest host takes for its calls, here `calls` times as long as priced.
 Seconds period_of(const Scenario& scenario, const TaskGraph& graph, Seconds makespan, double calls = 1);
 
-/// `scenario` on a machine at its steady speed for `graph`; `scenario` itself where it runs once, or has settled before.
+/// `scenario` on a machine at its steady speed for `graph`; `scenario` itself where it runs once, or has settled
+/// before.
 Scenario settled(const Scenario& scenario, const TaskGraph& graph);
 
 }  // namespace overlap

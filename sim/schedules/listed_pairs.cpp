@@ -49,7 +49,9 @@ std::optional<Pair> pair_at(std::span<const Operator> operators, std::size_t fir
     const Pair pair{collective->kind, *gemm, gemm_first ? Order::gemm_first : Order::collective_first,
                     ShardDim::m};
     const std::string reason =
-        !before.stream.empty() || !after.stream.empty() ? "it names a stream" : obstacle(pair, *collective, after.needs.size() > 1, collective->group.members(ranks));
+        !before.stream.empty() || !after.stream.empty()
+            ? "it names a stream"
+            : obstacle(pair, *collective, after.needs.size() > 1, collective->group.members(ranks));
     if (reason.empty()) return pair;
     if (why_not != nullptr) *why_not = reason;
     return std::nullopt;

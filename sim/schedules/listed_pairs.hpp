@@ -12,8 +12,8 @@ namespace overlap {
 RankGroup group_at(std::span<const Operator> operators, std::size_t first);
 
 /// The pair that operators `first` and `first` + 1 of a list are: a GEMM, and a collective of its A or of its C, of
-/// which the second needs the first and nothing else. None if they are none. If they are a GEMM and a collective and the second needs
-/// the first, `why_not` gets the reason. All-gathers are taken to gather rows (shard_dim m).
+/// which the second needs the first and nothing else. None if they are none. If they are a GEMM and a collective and
+/// the second needs the first, `why_not` gets the reason. All-gathers are taken to gather rows (shard_dim m).
 std::optional<Pair> pair_at(std::span<const Operator> operators, std::size_t first, int ranks,
                             std::string* why_not = nullptr);
 

@@ -66,8 +66,8 @@ void put_back(RankTasks tasks, const Topology& group, RankTasks& all) {
             std::move(tasks[static_cast<std::size_t>(rank)]);
 }
 
-/// The algorithm of the parameters; libraries were measured in one node, so a group between nodes goes by copies. Throws
-/// UserError if the algorithm, or the DMA commands, do not support the collective.
+/// The algorithm of the parameters; libraries were measured in one node, so a group between nodes goes by copies.
+/// Throws UserError if the algorithm, or the DMA commands, do not support the collective.
 std::unique_ptr<CollectiveAlgorithm> algorithm_for(const CollectiveWork& work, const ScheduleParams& params,
                                                    const Topology& group) {
     const bool unmeasured = params.algorithm == "library" && !work.group.is_all() && group.nodes() > 1;
@@ -192,7 +192,8 @@ public:
         RankTasks done(before.size());
         for (const Topology& group : groups_.of(work.group)) {
             const auto algorithm = algorithm_for(work, params, group);
-            Transfers transfers(graph_, group, transfers_of(index, transfers_in_group(params.transfers, group)),
+            Transfers transfers(graph_, group,
+                                transfers_of(index, transfers_in_group(params.transfers, group)),
                                 RanksOf::whole);
             put_back(algorithm->build(work, of_group(before, group), transfers), group, done);
         }

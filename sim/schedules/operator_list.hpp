@@ -34,8 +34,8 @@ using Fuse = std::function<FusedEnds(TaskGraph& graph, const Work& computation,
 TaskGraph build_operators(const Workload& workload, const Topology& topology, const ScheduleParams& params,
                           bool in_sequence, const Fuse& fuse = nullptr,
                           std::span<const PairChoice> choices = {});
-/// The size of that graph; with choices, or where a transfer names a stream, its number of edges at most. `fuse`: the size that a Fuse adds if a rank
-/// waits for one task of its computation.
+/// The size of that graph; with choices, or where a transfer names a stream, its number of edges at most. `fuse`: the
+/// size that a Fuse adds if a rank waits for one task of its computation.
 using FuseSize = std::function<CollectiveSize(CollectiveKind collective, double ready)>;
 GraphSize size_of_operators(const Workload& workload, const Topology& topology, const ScheduleParams& params,
                             bool in_sequence, const FuseSize& fuse = nullptr,

@@ -9,8 +9,9 @@
 
 namespace overlap {
 
-/// The streams that the operators of a list name. Transfers have streams of their own, so edges hold a transfer in the order
-/// of a stream that it names: it waits for what is before it there, and what is behind it there waits for it.
+/// The streams that the operators of a list name. In the task graph a transfer runs on streams of its own. Where its
+/// operator names a stream, edges keep the order of the list: the transfer waits for the operators before it on that
+/// stream, and the operators behind it wait for the transfer.
 class OperatorStreams {
 public:
     explicit OperatorStreams(const std::vector<Operator>& operators);

@@ -226,9 +226,9 @@ std::vector<Parameter> make_parameters() {
         choice("granularity", granularity_names, [](auto& p) -> auto& { return p.granularity; }, "one GEMM a step, or one a piece"),
         std::move(algorithm).settled([](ConfigObject&, ScheduleParams& p, const Context& at) {
                 const bool by_nics = at.topology.nodes() > 1 && at.topology.has_network();
-                const bool by_islands = at.topology.nodes() == 1 && islands(at.topology) > 1;
+                const bool by_islands = gains_by_crossing_once(at.topology, p.transfers.agent == Agent::dma);
                 p.algorithm = by_nics || by_islands ? "hierarchical" : "direct";
-            }, "hierarchical where NICs join nodes, or slow links islands of a node; else direct"),
+            }, "hierarchical where NICs join nodes, or where crossing slow links between islands of a node once saves time; else direct"),
         std::move(channels).shown_if([](const ScheduleParams& p) { return p.transfers.channels > 0; }),
         std::move(gemm_cus).settled([](ConfigObject&, ScheduleParams& p, const Context& at) { p.gemm_cus = at.units(); }, "compute units")};
     // clang-format on

@@ -91,8 +91,8 @@ private:
                        after);
         }
 
-        /// Every rank sets its flags, then waits for those of all others. `joined`: a task of another stream that rank r
-        /// waits for first, or none.
+        /// Every rank sets its flags, then waits for those of all others. `joined`: a task of another stream that
+        /// rank r waits for first, or none.
         std::vector<TaskId> barrier(int stream, const std::vector<TaskId>& joined = {}) {
             const auto arrivals = each([&](int rank) {
                 const auto after = joined.empty() ? std::span<const TaskId>()

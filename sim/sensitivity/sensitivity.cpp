@@ -38,7 +38,8 @@ double changed(const std::string& key, double value, double by) {
 /// Runs schedules under changes of the machine.
 class Runs {
 public:
-    Runs(std::span<const CountedRun> runs, const std::vector<std::string>& schedules, const ConfigFolder& folder)
+    Runs(std::span<const CountedRun> runs, const std::vector<std::string>& schedules,
+         const ConfigFolder& folder)
         : runs_(runs.begin(), runs.end()),
           schedules_(schedules),
           resolver_(folder, static_cast<int>(std::max(1U, std::thread::hardware_concurrency()))) {}
@@ -91,8 +92,8 @@ std::vector<std::string> moved_by(const std::string& key, double value, MachineF
 }
 
 /// Groups of a calibration whose values are constants of a cost model.
-constexpr std::array<const char*, 6> fitted_groups{"device.gemm.", "device.gemm_libraries.",
-                                                   "device.attention_", "device.moe.",
+constexpr std::array<const char*, 6> fitted_groups{"device.gemm.",         "device.gemm_libraries.",
+                                                   "device.attention_",    "device.moe.",
                                                    "device.interference.", "device.variation."};
 
 /// Shares and exponents are constants of a model; counts, clocks, rates, sizes and times are hardware's.
@@ -146,9 +147,10 @@ Sensitivity sensitivity(std::span<const CountedRun> counted, const std::vector<s
                 result.values.push_back(std::move(one));
     RunConfig best = config;
     best.schedule = now.best;
-    result.remarks = Remarker(folder).on(
-        best, scenario, makespan_of(scenario),
-        {"in this makespan", [&](const Json& what_if) { return runs.best(what_if).makespan == now.makespan; }});
+    result.remarks = Remarker(folder).on(best, scenario, makespan_of(scenario),
+                                         {"in this makespan", [&](const Json& what_if) {
+                                              return runs.best(what_if).makespan == now.makespan;
+                                          }});
     const std::size_t all = 2 * result.values.size();
     tbb::parallel_for(std::size_t{0}, all, [&](std::size_t i) {
         Influence& one = result.values[i / 2];

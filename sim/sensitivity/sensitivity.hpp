@@ -21,8 +21,8 @@ struct ChangedRuns {
     std::string refusal;  ///< not empty: why there is no run, for example a value out of range
 };
 
-/// Of a number of the machine's files. hardware: of links, memory, units, engines and their latencies. fit: a constant of
-/// a cost model, such as a GEMM's tiles and what kernels lose beside each other.
+/// Of a number of the machine's files. hardware: of links, memory, units, engines and their latencies. fit: a
+/// constant of a cost model, such as a GEMM's tiles and what kernels lose beside each other.
 inline const std::array<std::string, 2> influence_kinds{"hardware", "fit"};
 
 /// How the makespan depends on one number of the machine's files.
@@ -57,10 +57,10 @@ struct CountedRun {
 };
 
 /// Varies every number of topology, device and calibration that the runs, which are on one machine, can depend on
-/// (numbers_of) by the share `by`, down and up, one at a time and with what follows it. Counts change by at least 1. The
-/// makespan is the sum of the runs'. Each of `schedules` replaces the schedule of the first run; none: all keep their own. `only`: one of
-/// influence_kinds, or empty for both. `simulated` is called, by any thread, for each changed value with their number.
-/// Throws UserError if a schedule doesn't run.
+/// (numbers_of) by the share `by`, down and up, one at a time and with what follows it. Counts change by at least 1.
+/// The makespan is the sum of the runs'. Each of `schedules` replaces the schedule of the first run; none: all keep
+/// their own. `only`: one of influence_kinds, or empty for both. `simulated` is called, by any thread, for each
+/// changed value with their number. Throws UserError if a schedule doesn't run.
 Sensitivity sensitivity(std::span<const CountedRun> runs, const std::vector<std::string>& schedules,
                         double by, const std::string& only, const ConfigFolder& folder,
                         const std::function<void(std::size_t)>& simulated);

@@ -109,7 +109,8 @@ std::string to_text(const Sensitivity& result, std::size_t most_rows) {
         Sensitivity part = result;
         std::erase_if(part.values, [&](const Influence& one) { return one.kind != influence_kinds[kind]; });
         if (part.values.empty()) continue;
-        const std::size_t rows = shown_rows(part, most_rows), effective = shown_rows(part, part.values.size());
+        const std::size_t rows = shown_rows(part, most_rows),
+                          effective = shown_rows(part, part.values.size());
         text += "\n" + left(titles[kind], name) + right("now", value) + " " + left("", unit) +
                 left("source", mark) + right("-" + share_text(result.by), side) +
                 right("+" + share_text(result.by), side) + "\n";
@@ -140,10 +141,12 @@ Json sensitivity_schema() {
 std::string to_csv(const Sensitivity& result) {
     std::string text =
         "key,value,unit,kind,mark,moves,effect,low_value,low_makespan_us,low_change,low_best,high_value,"
-        "high_makespan_us,high_change,high_best," + remark_columns + "\n";
+        "high_makespan_us,high_change,high_best," +
+        remark_columns + "\n";
     const Json json = to_json(result);
     for (const Json& one : json["values"]) {
-        for (const char* column : {"key", "value", "unit", "kind", "mark"}) text += csv_cell(one[column]) + ",";
+        for (const char* column : {"key", "value", "unit", "kind", "mark"})
+            text += csv_cell(one[column]) + ",";
         text += std::to_string(one["moves"].size()) + "," + csv_cell(one["effect"]);
         for (const char* side : {"low", "high"})
             for (const char* column : {"value", "makespan_us", "change", "best"})
@@ -186,8 +189,8 @@ GnuplotScript tornado(const Sensitivity& result, std::size_t most_rows) {
     const std::vector<std::string> changes = texts_of(result.remarks);
     script.text =
         blocks.text() + "set title " +
-        broken(result.scenario + ", " + result.best + ": " + scale.format(result.makespan) + " " + scale.unit() +
-                   (changes.empty() ? "" : "; " + joined(changes, "; ")),
+        broken(result.scenario + ", " + result.best + ": " + scale.format(result.makespan) + " " +
+                   scale.unit() + (changes.empty() ? "" : "; " + joined(changes, "; ")),
                script.width) +
         "\nset border 3 lc rgb '#555555'\nset tics nomirror out\nset grid x lc rgb '#E6E6E6' lw 1\n" +
         "set key outside right top Left reverse samplen 2\n" + axis_title('x', "change of the makespan [%]") +

@@ -83,8 +83,8 @@ std::vector<Json> range_values(ConfigObject range, const ConfigObject& at, const
     return values;
 }
 
-/// {"files": ["ficco_g*"]}: matching names in the folder of the field's kind; where there are none, matching files beside
-/// the sweep's; in natural order.
+/// {"files": ["ficco_g*"]}: matching names in the folder of the field's kind; where there are none, matching files
+/// beside the sweep's; in natural order.
 std::vector<Json> file_values(ConfigObject files, const ConfigObject& at, const std::string& field,
                               const ConfigFolder& folder) {
     const std::vector<std::string> patterns =
@@ -104,7 +104,8 @@ std::vector<Json> file_values(ConfigObject files, const ConfigObject& at, const 
             return strverscmp(a.c_str(), b.c_str()) < 0;
         });
         if (found.empty()) found = folder.files_beside(pattern);
-        if (found.empty()) at.fail(field, "has the pattern " + in_quotes(pattern) + suggestion(pattern, names));
+        if (found.empty())
+            at.fail(field, "has the pattern " + in_quotes(pattern) + suggestion(pattern, names));
         values.insert(values.end(), found.begin(), found.end());
     }
     return values;

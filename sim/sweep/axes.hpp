@@ -16,8 +16,8 @@ struct Axis {
     std::vector<std::vector<Json>> values;
 };
 
-/// The content of a sweep file. Each entry of "axes", each object of "zipped", and the list "points" is one axis, in file
-/// order. Ranges and globs are expanded.
+/// The content of a sweep file. Each entry of "axes", each object of "zipped", and the list "points" is one axis, in
+/// file order. Ranges and globs are expanded.
 struct SweepFile {
     const ConfigFolder* folder = nullptr;  ///< where globs look
     std::string name, description;

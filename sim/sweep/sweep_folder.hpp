@@ -22,23 +22,23 @@ struct Progress {
 
 /// What a sweep depends on: its space, the program, and the files that have been read (none: not recorded).
 Json state_of(const DesignSpace& space, const FilesRead* files);
-/// What differs between the state of another process, or of an earlier one, and that of this one: one line that begins with
-/// the file that differs, or with `subject`; empty if nothing does.
+/// What differs between the state of another process, or of an earlier one, and that of this one: one line that
+/// begins with the file that differs, or with `subject`; empty if nothing does.
 std::string difference(const Json& state, const DesignSpace& space, const FilesRead* files,
                        const std::string& subject, const std::string& other);
 
-/// The output folder of a sweep: sweep.json (its state_of), points.csv and points.jsonl (results in point
-/// order), progress.json (how much of both is on the disk, with checksums, and files read since; replaced as a
-/// whole about once a second). After a kill at any moment, a resumed sweep cuts the files to what progress.json confirms and
-/// continues there: nothing is lost or doubled, and the final files are the same as without the kill. A
-/// folder with inconsistent files is refused and left unchanged.
+/// The output folder of a sweep: sweep.json (its state_of), points.csv and points.jsonl (results in point order),
+/// progress.json (how much of both is on the disk, with checksums, and files read since; replaced as a whole about
+/// once a second). After a kill at any moment, a resumed sweep cuts the files to what progress.json confirms and
+/// continues there: nothing is lost or doubled, and the final files are the same as without the kill. A folder with
+/// inconsistent files is refused and left unchanged.
 class SweepFolder {
 public:
     /// Throws UserError if `folder` already has a sweep, or can't be written.
     static SweepFolder create(const std::filesystem::path& folder, const DesignSpace& space,
                               FilesRead* files = nullptr);
-    /// Throws UserError if `folder` has no sweep, another sweep, or damaged files, or if a file that the sweep has read has
-    /// changed.
+    /// Throws UserError if `folder` has no sweep, another sweep, or damaged files, or if a file that the sweep has
+    /// read has changed.
     static SweepFolder resume(const std::filesystem::path& folder, const DesignSpace& space,
                               FilesRead* files = nullptr);
 

@@ -7,7 +7,8 @@
 
 namespace overlap {
 
-/// A GPU that works worse than the others: its clock is lower, or its links have lost lanes or carry the traffic of others.
+/// A GPU that works worse than the others: its clock is lower, or its links have lost lanes or carry the traffic of
+/// others.
 struct Degraded {
     static constexpr int all = -1;
 
@@ -19,7 +20,8 @@ struct Degraded {
     double nic = 1;    ///< of its NIC
 };
 
-/// Reads the list `degraded` of a topology file, empty without it, and takes the bandwidth from the links. Throws UserError.
+/// Reads the list `degraded` of a topology file, empty without it, and takes the bandwidth from the links. Throws
+/// UserError.
 std::vector<Degraded> degrade(ConfigObject& topology, const ClusterSize& size, bool has_network,
                               Wiring& wiring);
 Json degraded_schema();

@@ -17,9 +17,9 @@ inline const std::array<std::string, 3> kernel_groups{"attention_prefill", "atte
 /// Factors by key without "device.": {"hbm_GBps", 2}.
 using Factors = std::map<std::string, double, std::less<>>;
 
-/// The factor of a value where `changed` are the factors of the values that change themselves: the product of those that it
-/// follows. Latencies, and rates of links, follow nothing. Factors `link_GBps` and `ports_GBps` are of a topology's rates, of one link and of all
-/// links of a GPU; only `sim new device` gives them.
+/// The factor of a value where `changed` are the factors of the values that change themselves: the product of those
+/// that it follows. Latencies, and rates of links, follow nothing. Factors `link_GBps` and `ports_GBps` are of a
+/// topology's rates, of one link and of all links of a GPU; only `sim new device` gives them.
 double moved_factor(std::string_view key, const Factors& changed);
 
 /// Whether the values of a device by this name (the last part of a key) are whole numbers.
@@ -33,13 +33,14 @@ double scaled(std::string_view key, double value, double factor);
 using VisitValue = std::function<void(const std::string& key, Json& parameter)>;
 void for_each_number(Json& file, const VisitValue& visit);
 
-/// Scales times of a library's collective, `by_ranks` of its group, as its lines changed from those of the group `before` to
-/// those of `after`. Throws Json::exception if a file is malformed.
+/// Scales times of a library's collective, `by_ranks` of its group, as its lines changed from those of the group
+/// `before` to those of `after`. Throws Json::exception if a file is malformed.
 void scale_times(Json& by_ranks, const std::string& collective, const Json& before, const Json& after);
 
-/// Makes the changes of `what_if` below "device." in the first of `files` (device, calibration) that has
-/// the key, and moves the values that follow and the times of library collectives whose lines change. Factors of counts give the nearest whole number. Returns the
-/// values that moved along, as ChangedValue whose `given` is the list of the changes' keys. Throws UserError.
+/// Makes the changes of `what_if` below "device." in the first of `files` (device, calibration) that has the key, and
+/// moves the values that follow and the times of library collectives whose lines change. Factors of counts give the
+/// nearest whole number. Returns the values that moved along, as ChangedValue whose `given` is the list of the
+/// changes' keys. Throws UserError.
 std::vector<ChangedValue> change_device(const WhatIf& what_if, std::span<ConfigFile* const> files);
 
 }  // namespace overlap

@@ -43,8 +43,8 @@ struct DeviceLibrary {
             return rows;
         }
     };
-    /// Measured times by number of GPUs: bytes of the operand, rising, and time. Between them and beyond the last time is
-    /// a line; below the first it is the first one's.
+    /// Measured times by number of GPUs: bytes of the operand, rising, and time. Between them and beyond the last
+    /// time is a line; below the first it is the first one's.
     using TimesByRanks = std::map<int, std::vector<std::pair<Bytes, Seconds>>>;
     struct Fit : Line {
         /// Of the protocols for small and for the smallest operands; the fastest of the lines is used.
@@ -60,7 +60,8 @@ struct DeviceLibrary {
             return rows;
         }
     };
-    /// All-reduces by a kernel of inference, measured: group "all_reduce_kernels" of the library's, by the kernel's name.
+    /// All-reduces by a kernel of inference, measured: group "all_reduce_kernels" of the library's, by the kernel's
+    /// name.
     struct AllReduce {
         std::string name;     ///< whose, with version
         double channels = 0;  ///< compute units that it holds

@@ -5,8 +5,8 @@
 
 #include "sim/topology/device.hpp"
 
-// Groups and keys of a device file that are no fields of a struct, each once. The reader (device_reader.cpp) and the schema
-// (device_schema.cpp) go through the same lists: `At` is one of them, at one object of the file.
+// Groups and keys of a device file that are no fields of a struct, each once. The reader (device_reader.cpp) and the
+// schema (device_schema.cpp) go through the same lists: `At` is one of them, at one object of the file.
 namespace overlap {
 
 // clang-format off

@@ -36,8 +36,8 @@ public:
 
     /// Nodes of the fewest groups that share no node with others.
     int period() const override { return std::lcm(router_ports_ * routers_, per_node_) / per_node_; }
-    /// Groups of 2 routers, or of as many more as make up whole nodes. Two groups have one link between them if two groups of
-    /// this network have one, and otherwise one for each router.
+    /// Groups of 2 routers, or of as many more as make up whole nodes. Two groups have one link between them if two
+    /// groups of this network have one, and otherwise one for each router.
     Smaller smaller() const override {
         int routers = std::min(2, routers_);
         while (routers < routers_ && router_ports_ * routers % per_node_ != 0) ++routers;

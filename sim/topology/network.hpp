@@ -27,7 +27,8 @@ public:
     bool append_route(int src, int dst, LinkIds& links) const;
     bool on_one_switch(int a, int b) const;
 
-    /// Nodes after which the network repeats itself: renaming every node n to n + period() may map its links onto its links.
+    /// Nodes after which the network repeats itself: renaming every node n to n + period() may map its links onto its
+    /// links.
     virtual int period() const { return 1; }
     /// What to change to get a network of the same kind for few nodes, with several periods and all kinds of routes.
     struct Smaller {

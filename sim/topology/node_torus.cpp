@@ -44,8 +44,8 @@ public:
             }
     }
 
-    /// One step along the slowest dimension; two where its extent is even, because a route half way round goes up from even
-    /// places and down from odd ones.
+    /// One step along the slowest dimension; two where its extent is even, because a route half way round goes up
+    /// from even places and down from odd ones.
     int period() const override { return stride(dims_.size() - 1) * (dims_.back() % 2 == 0 ? 2 : 1); }
 
 private:

@@ -133,7 +133,8 @@ Topology::Topology(const Topology& whole, const RankGroup& group, int first) : T
                         std::to_string(group.stride) + " behind the one before, has " +
                         std::to_string(in_node.front()) + " GPUs in one node of " + name_ + " and " +
                         std::to_string(in_node.back()) + " in another (allowed: as many in each)");
-    size_ = uneven ? ClusterSize{group.size, 1} : ClusterSize{static_cast<int>(in_node.size()), in_node.front()};
+    size_ =
+        uneven ? ClusterSize{group.size, 1} : ClusterSize{static_cast<int>(in_node.size()), in_node.front()};
     ring_.clear();
     std::map<int, int> places;
     for (int rank = 0; rank < group.size; ++rank) places[whole_rank(rank)] = rank;
@@ -145,8 +146,8 @@ std::vector<Topology> Topology::groups(const RankGroup& group) const {
     if (group.is_all()) return {*this};
     if (group.ranks != nullptr) {
         if (group.ranks->back() >= gpus())
-            throw UserError("a group has rank " + std::to_string(group.ranks->back()) + ", but " + name_ + " has " +
-                            std::to_string(gpus()) + " GPUs");
+            throw UserError("a group has rank " + std::to_string(group.ranks->back()) + ", but " + name_ +
+                            " has " + std::to_string(gpus()) + " GPUs");
         return {Topology(*this, group, group.ranks->front())};
     }
     if (gpus() % (group.size * group.stride) != 0)

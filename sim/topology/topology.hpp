@@ -59,15 +59,15 @@ public:
     /// Order of the ranks in ring schedules; its neighbours are neighbours in the machine where possible.
     const std::vector<int>& ring() const { return ring_; }
 
-    /// Each group as a topology of its own with ranks 0 … size − 1, by its lowest rank; this one if the group is all GPUs.
-    /// Links, their numbers and the routes over them are those of this topology. Throws UserError if the groups do not
-    /// take in every GPU once, or a group has more GPUs in one node than in another. Of a list of ranks one group; where it has
-    /// more GPUs in one node than in another, each GPU counts as a node of its own.
+    /// Each group as a topology of its own with ranks 0 … size − 1, by its lowest rank; this one if the group is all
+    /// GPUs. Links, their numbers and the routes over them are those of this topology. Throws UserError if the groups
+    /// do not take in every GPU once, or a group has more GPUs in one node than in another. Of a list of ranks one
+    /// group; where it has more GPUs in one node than in another, each GPU counts as a node of its own.
     std::vector<Topology> groups(const RankGroup& group) const;
     /// The group of a larger topology that this topology is; RankGroup() if this topology is no group.
     const RankGroup& group() const { return group_; }
-    /// Share of the bandwidth between `gpu` and its node that leads to GPUs of `group`, a group within one node: 1 through a
-    /// switch, 3/7 for 4 of 8 GPUs on a full mesh.
+    /// Share of the bandwidth between `gpu` and its node that leads to GPUs of `group`, a group within one node: 1
+    /// through a switch, 3/7 for 4 of 8 GPUs on a full mesh.
     double share_of_links(int gpu, const RankGroup& group) const;
     /// Rank of GPU `rank` in the larger topology.
     int whole_rank(int rank) const { return group_.is_all() ? rank : group_.member(first_, rank); }

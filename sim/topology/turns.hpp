@@ -48,7 +48,8 @@ private:
 
 /// The stream of its representative as which a stream of `gpu` is seen.
 int seen_stream(int gpu, int stream, const Turns& turns);
-/// `task` with the names that it has after the turn that maps its GPU to the GPU's representative. Labels of shards stay.
+/// `task` with the names that it has after the turn that maps its GPU to the GPU's representative. Labels of shards
+/// stay.
 Task seen_by_representative(Task task, const Turns& turns);
 
 }  // namespace overlap

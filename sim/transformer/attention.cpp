@@ -125,8 +125,8 @@ Whole made_columns(const AttentionShape& a, const StepShape& step, const Heads& 
            (a.makes_values ? heads.keys * a.value_dim : Whole(0)) + share(a.gate, step.spread.tensor);
 }
 
-/// What picks the tokens that a token attends to (DeepSeek-V3.2-Exp's report, equation 1): each head's product of a query with
-/// the key of every token before, of which the scores are summed. Every GPU does it for all heads.
+/// What picks the tokens that a token attends to (DeepSeek-V3.2-Exp's report, equation 1): each head's product of a
+/// query with the key of every token before, of which the scores are summed. Every GPU does it for all heads.
 void add_index(const Model& model, const AttentionShape& a, const StepShape& step, OperatorList& list) {
     const Whole rows = rows_of(step), columns = a.index_heads * a.index_dim;
     list.add("index_queries", list.gemm(rows, columns, a.q_rank > 0 ? a.q_rank : model.hidden));

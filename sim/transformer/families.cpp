@@ -160,8 +160,8 @@ Json Facts::named(const std::string& name, const std::string& within) {
     return known.value;
 }
 
-/// The value of a key by any of its names; null where neither the config nor the family has one. Errors of a fact name the
-/// key that told it; where none did, the first that could have.
+/// The value of a key by any of its names; null where neither the config nor the family has one. Errors of a fact
+/// name the key that told it; where none did, the first that could have.
 Json Facts::key_value(const std::string& key) {
     const std::string group = group_of_key(table_, key);
     std::vector<std::string> names{key};

@@ -24,8 +24,8 @@ inline constexpr std::int64_t largest_size = 100'000'000;
 /// The names of the families that are read.
 std::vector<std::string> names_of(const Families& families);
 
-/// What one config says of its model: the facts of its family's formulas, such as "heads" or "window". A fact may differ
-/// from layer to layer. Errors name the config's key that a fact comes from.
+/// What one config says of its model: the facts of its family's formulas, such as "heads" or "window". A fact may
+/// differ from layer to layer. Errors name the config's key that a fact comes from.
 class Facts {
 public:
     /// `around`: the config that `config` is a part of, whose keys count where `config` has none; else null.

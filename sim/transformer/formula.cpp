@@ -36,8 +36,8 @@ Json calculated(char sign, const Json& a, const Json& b) {
     return result;
 }
 
-/// Reads and evaluates a formula from its start to its end. Each member function reads what binds at least as strongly as
-/// its name says.
+/// Reads and evaluates a formula from its start to its end. Each member function reads what binds at least as
+/// strongly as its name says.
 class Formula {
 public:
     Formula(std::string_view text, const NameValue& value_of) : text_(text), value_of_(value_of) {

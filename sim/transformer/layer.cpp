@@ -62,8 +62,8 @@ void name_kinds(std::vector<LayerKind>& kinds) {
     }
 }
 
-/// Attention, a scan, or both side by side, of what `norm` makes. Returns the operator that makes the rows that they read:
-/// a gather, or `norm`.
+/// Attention, a scan, or both side by side, of what `norm` makes. Returns the operator that makes the rows that they
+/// read: a gather, or `norm`.
 std::size_t add_mixers(const Model& model, const LayerShape& layer, const StepShape& step, std::size_t norm,
                        OperatorList& list) {
     const bool attends = layer.attention.heads > 0, scans = layer.scan.columns > 0;
@@ -79,8 +79,8 @@ std::size_t add_mixers(const Model& model, const LayerShape& layer, const StepSh
     return input;
 }
 
-/// The MLP, or experts, or both side by side. `norm` makes the rows of this GPU, `input` those that all of a tensor-parallel
-/// group read.
+/// The MLP, or experts, or both side by side. `norm` makes the rows of this GPU, `input` those that all of a
+/// tensor-parallel group read.
 void add_feed_forward(const Model& model, const LayerShape& layer, const StepShape& step, std::size_t norm,
                       std::size_t input, OperatorList& list) {
     const bool exchanged = step.spread.experts > 1;
@@ -197,7 +197,8 @@ Bytes kept_bytes(const Model& model, const StepShape& step, const LayerKind& kin
 }  // namespace
 
 Bytes least_memory(const Model& model, const StepShape& step) {
-    // Mixed precision with Adam (arXiv 1910.02054, section 3.1): weight and gradient of 2 bytes, and three numbers of 4.
+    // Mixed precision with Adam (arXiv 1910.02054, section 3.1): weight and gradient of 2 bytes, and three numbers of
+    // 4.
     const bool trains = step.phase == Phase::training;
     const Bytes each = trains ? Bytes(2 + 2 + 3 * 4) : element_size(step.dtype);
     const bool stored = step.stored.is_set() && !trains;
@@ -211,7 +212,8 @@ Bytes least_memory(const Model& model, const StepShape& step) {
         for (const HeldWeights& weights : held_weights(model, step, kind.shape))
             of_layer += held(weights, stored ? Bytes(step.stored.bytes()) : each);
         if (stored && step.stored.only_experts)
-            of_layer += local_weights(model, step, kind.shape).rest * (unquantised - Bytes(step.stored.bytes()));
+            of_layer +=
+                local_weights(model, step, kind.shape).rest * (unquantised - Bytes(step.stored.bytes()));
         sum += count * of_layer;
         if (step.phase == Phase::decode) sum += count * kept_bytes(model, step, kind);
     }

@@ -12,8 +12,8 @@ std::vector<Operator> layer_operators(const Model& model, const StepShape& step,
 /// Embedding, last norm and output projection.
 std::vector<Operator> head_operators(const Model& model, const StepShape& step);
 
-/// Bytes that a GPU holds all the time: weights (in training with gradients and optimiser states), in decode keys and values
-/// of its sequences. Activations and buffers come on top.
+/// Bytes that a GPU holds all the time: weights (in training with gradients and optimiser states), in decode keys and
+/// values of its sequences. Activations and buffers come on top.
 Bytes least_memory(const Model& model, const StepShape& step);
 
 /// FLOPs of a list on one GPU.

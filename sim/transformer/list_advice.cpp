@@ -94,7 +94,8 @@ std::string to_csv_rows(const ListAdvice& pairs, const Remarks& remarks) {
         const Confidence* sure = &pairs.run.confidence;
         text += csv_row(1, {*row.best, best}, best, pairs.baseline, row.name, sure, remarks);
         if (row.next)
-            text += csv_row(2, {*row.next, (1 + row.margin) * best}, best, pairs.baseline, row.name, sure, remarks);
+            text += csv_row(2, {*row.next, (1 + row.margin) * best}, best, pairs.baseline, row.name, sure,
+                            remarks);
     }
     return text;
 }

@@ -34,20 +34,21 @@ struct ListWay {
 /// Searches schedules for the pairs of a list with which the whole list is fastest.
 class ListSearch {
 public:
-    /// `serial`: the list with nothing cut, `label`: its candidate's. `pairs`: with the choices that are best for them alone.
+    /// `serial`: the list with nothing cut, `label`: its candidate's. `pairs`: with the choices that are best for
+    /// them alone.
     ListSearch(Scenario serial, std::string label, std::vector<PairCandidates> pairs);
 
-    /// Every operator whole. Each pair is run by its own fastest `serial`, with an agent of its own, where that makes the
-    /// list faster.
+    /// Every operator whole. Each pair is run by its own fastest `serial`, with an agent of its own, where that makes
+    /// the list faster.
     const ListWay& whole() const { return whole_; }
     bool own_serial() const { return own_serial_; }
-    /// One candidate for every pair that it serves, the other pairs whole: the fastest such way, of one candidate of each
-    /// choice (one_of_each_choice), that which is fastest alone for the first pair that has it.
+    /// One candidate for every pair that it serves, the other pairs whole: the fastest such way, of one candidate of
+    /// each choice (one_of_each_choice), that which is fastest alone for the first pair that has it.
     const ListWay& uniform() const { return uniform_; }
     const std::string& uniform_label() const { return uniform_label_; }
 
-    /// Starts from the fastest of whole(), uniform() and every pair's best choice alone. Then each pair in turn takes the
-    /// one of its first few choices with which the list is fastest, until no change of a single pair gains.
+    /// Starts from the fastest of whole(), uniform() and every pair's best choice alone. Then each pair in turn takes
+    /// the one of its first few choices with which the list is fastest, until no change of a single pair gains.
     const ListWay& best() const { return best_; }
     /// Makes whole() the best, where it is at the clocks of either way.
     void take_whole();

@@ -34,7 +34,8 @@ void add_mlp(const Model& model, Whole width, const StepShape& step, std::size_t
     add_projections(model, "", rows_of(step), model.hidden, width / step.spread.tensor, {input}, list);
 }
 
-// Every GPU is sent its mean share of tokens; its grouped GEMMs have the rows of the busiest GPU (StepShape::imbalance).
+// Every GPU is sent its mean share of tokens; its grouped GEMMs have the rows of the busiest GPU
+// (StepShape::imbalance).
 void add_experts(const Model& model, const ExpertsShape& experts, const StepShape& step, std::size_t input,
                  OperatorList& list) {
     const Parallelism& spread = step.spread;

@@ -32,8 +32,8 @@ struct AttentionShape {
     friend bool operator==(const AttentionShape&, const AttentionShape&) = default;
 };
 
-/// A recurrence over the tokens instead of attention (gated linear attention, Mamba, a short convolution); `columns` 0: the
-/// layer has none.
+/// A recurrence over the tokens instead of attention (gated linear attention, Mamba, a short convolution); `columns`
+/// 0: the layer has none.
 struct ScanShape {
     Whole columns = 0;               ///< of the projection from the hidden size
     Whole inner = 0;                 ///< depth of the projection back to it
@@ -91,7 +91,7 @@ struct Model {
     bool encoder = false;            ///< BERT: no output projection, a norm of the embeddings, a pooler
     Whole embedding_width = 0;       ///< numbers of a token in the embedding, mostly `hidden`
     Whole learned_rows = 0;          ///< of embeddings of positions and of types of tokens
-    WeightFormat stored;  ///< weights of the published files
+    WeightFormat stored;             ///< weights of the published files
     std::vector<std::string> notes;  ///< what of the file is not read, and what was taken instead
 
     /// Whether any layer has experts, or attention through latents.
@@ -118,9 +118,9 @@ std::int64_t active_parameters(const Model& model);
 
 /// Whether a model with layers that are not known here is read without them.
 enum class Unread { refused, left_out };
-/// Reads a Hugging Face config.json, or a file of configs/models, which has the same keys. Of a model that also sees or
-/// hears it reads the part that makes text. Throws UserError for a structure that is not known, or a size that is missing
-/// or makes no sense.
+/// Reads a Hugging Face config.json, or a file of configs/models, which has the same keys. Of a model that also sees
+/// or hears it reads the part that makes text. Throws UserError for a structure that is not known, or a size that is
+/// missing or makes no sense.
 Model read_model(ConfigObject config, const std::string& name, const Families& families,
                  Unread unread = Unread::refused);
 Json model_schema(const Families& families);

@@ -14,8 +14,8 @@ Whole norm_weights(const Model& model, Whole width) {
     return model.norm_terms * width;
 }
 
-/// What picks the tokens that a token attends to: queries from the latents, one key, a weight of each head, and the key's
-/// LayerNorm.
+/// What picks the tokens that a token attends to: queries from the latents, one key, a weight of each head, and the
+/// key's LayerNorm.
 Whole index_parameters(const Model& model, const AttentionShape& a) {
     const Whole read = a.q_rank > 0 ? a.q_rank : model.hidden;
     return read * a.index_heads * a.index_dim + model.hidden * (a.index_dim + a.index_heads) +

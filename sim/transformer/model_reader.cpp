@@ -8,70 +8,72 @@
 namespace overlap {
 namespace {
 
-/// How a fact fills in a member.
-template <class T>
-struct WholeFact {
+/// Each layer is read by itself; models have at most a few hundred.
+constexpr std::int64_t most_layers = 10'000;
+
+/// A fact that fills in a member of T.
+template <class T, class Member>
+struct Fact {
     const char* name;
-    Whole& (*member)(T&);
+    Member T::*member;
 };
 template <class T>
-struct FlagFact {
-    const char* name;
-    bool& (*member)(T&);
-};
+using Sizes = std::vector<Fact<T, Whole>>;  // a fact that must be there, or that may be left out
+template <class T>
+using Flags = std::vector<Fact<T, bool>>;
 
-// clang-format off
-const std::vector<WholeFact<LayerShape>> attention_sizes{
-    {"heads", [](LayerShape& l) -> Whole& { return l.attention.heads; }}, {"kv_heads", [](LayerShape& l) -> Whole& { return l.attention.kv_heads; }},
-    {"head_dim", [](LayerShape& l) -> Whole& { return l.attention.head_dim; }}, {"value_dim", [](LayerShape& l) -> Whole& { return l.attention.value_dim; }}};
-const std::vector<WholeFact<LayerShape>> attention_counts{
-    {"q_rank", [](LayerShape& l) -> Whole& { return l.attention.q_rank; }}, {"kv_rank", [](LayerShape& l) -> Whole& { return l.attention.kv_rank; }},
-    {"rope_dim", [](LayerShape& l) -> Whole& { return l.attention.rope_dim; }}, {"window", [](LayerShape& l) -> Whole& { return l.attention.window; }},
-    {"gate", [](LayerShape& l) -> Whole& { return l.attention.gate; }}, {"attention_other", [](LayerShape& l) -> Whole& { return l.attention.other; }},
-    {"index_heads", [](LayerShape& l) -> Whole& { return l.attention.index_heads; }}, {"index_dim", [](LayerShape& l) -> Whole& { return l.attention.index_dim; }},
-    {"index_tokens", [](LayerShape& l) -> Whole& { return l.attention.index_tokens; }}};
-const std::vector<FlagFact<LayerShape>> attention_flags{
-    {"causal", [](LayerShape& l) -> bool& { return l.attention.causal; }}, {"rotary", [](LayerShape& l) -> bool& { return l.attention.rotary; }},
-    {"makes_keys", [](LayerShape& l) -> bool& { return l.attention.makes_keys; }}, {"makes_values", [](LayerShape& l) -> bool& { return l.attention.makes_values; }},
-    {"qkv_bias", [](LayerShape& l) -> bool& { return l.attention.qkv_bias; }}, {"out_bias", [](LayerShape& l) -> bool& { return l.attention.out_bias; }}};
-const std::vector<WholeFact<LayerShape>> scan_sizes{
-    {"scan_columns", [](LayerShape& l) -> Whole& { return l.scan.columns; }}, {"scan_inner", [](LayerShape& l) -> Whole& { return l.scan.inner; }}};
-const std::vector<WholeFact<LayerShape>> scan_counts{
-    {"scan_channels", [](LayerShape& l) -> Whole& { return l.scan.channels; }}, {"scan_kernel", [](LayerShape& l) -> Whole& { return l.scan.kernel; }},
-    {"scan_state", [](LayerShape& l) -> Whole& { return l.scan.state; }}, {"scan_other", [](LayerShape& l) -> Whole& { return l.scan.other; }},
-    {"scan_chunk", [](LayerShape& l) -> Whole& { return l.scan.chunk; }}};
-const std::vector<WholeFact<LayerShape>> experts_sizes{
-    {"experts", [](LayerShape& l) -> Whole& { return l.experts.count; }}, {"chosen", [](LayerShape& l) -> Whole& { return l.experts.chosen; }},
-    {"expert_width", [](LayerShape& l) -> Whole& { return l.experts.width; }}, {"expert_input", [](LayerShape& l) -> Whole& { return l.experts.input; }}};
-const std::vector<WholeFact<LayerShape>> experts_counts{
-    {"shared_width", [](LayerShape& l) -> Whole& { return l.experts.shared_width; }}, {"idle_experts", [](LayerShape& l) -> Whole& { return l.experts.idle; }}};
-const std::vector<FlagFact<LayerShape>> experts_flags{
-    {"router_bias", [](LayerShape& l) -> bool& { return l.experts.router_bias; }}, {"shared_gate", [](LayerShape& l) -> bool& { return l.experts.shared_gate; }},
-    {"experts_bias", [](LayerShape& l) -> bool& { return l.experts_bias; }}};
-const std::vector<WholeFact<LayerShape>> layer_counts{
-    {"norms", [](LayerShape& l) -> Whole& { return l.norms; }}, {"other", [](LayerShape& l) -> Whole& { return l.other; }}};
-const std::vector<FlagFact<LayerShape>> layer_flags{
-    {"norms_behind", [](LayerShape& l) -> bool& { return l.norms_behind; }}, {"parallel", [](LayerShape& l) -> bool& { return l.parallel; }},
-    {"mlp_bias", [](LayerShape& l) -> bool& { return l.mlp_bias; }}};
-const std::vector<WholeFact<Model>> model_sizes{
-    {"hidden", [](Model& m) -> Whole& { return m.hidden; }}, {"layers", [](Model& m) -> Whole& { return m.layers; }},
-    {"vocabulary", [](Model& m) -> Whole& { return m.vocabulary; }}, {"longest", [](Model& m) -> Whole& { return m.longest; }},
-    {"embedding_width", [](Model& m) -> Whole& { return m.embedding_width; }}};
-const std::vector<WholeFact<Model>> model_counts{
-    {"norm_terms", [](Model& m) -> Whole& { return m.norm_terms; }}, {"around", [](Model& m) -> Whole& { return m.around; }},
-    {"learned_rows", [](Model& m) -> Whole& { return m.learned_rows; }}};
-const std::vector<FlagFact<Model>> model_flags{
-    {"gated", [](Model& m) -> bool& { return m.gated; }}, {"tied", [](Model& m) -> bool& { return m.tied; }},
-    {"last_norm", [](Model& m) -> bool& { return m.last_norm; }}, {"head_bias", [](Model& m) -> bool& { return m.head_bias; }},
-    {"encoder", [](Model& m) -> bool& { return m.encoder; }}, {"logits_capped", [](Model& m) -> bool& { return m.logits_capped; }}};
-// clang-format on
+const Sizes<AttentionShape> attention_sizes{{"heads", &AttentionShape::heads},
+                                            {"kv_heads", &AttentionShape::kv_heads},
+                                            {"head_dim", &AttentionShape::head_dim},
+                                            {"value_dim", &AttentionShape::value_dim}};
+const Sizes<AttentionShape> attention_counts{{"q_rank", &AttentionShape::q_rank},
+                                             {"kv_rank", &AttentionShape::kv_rank},
+                                             {"rope_dim", &AttentionShape::rope_dim},
+                                             {"window", &AttentionShape::window},
+                                             {"gate", &AttentionShape::gate},
+                                             {"attention_other", &AttentionShape::other},
+                                             {"index_heads", &AttentionShape::index_heads},
+                                             {"index_dim", &AttentionShape::index_dim},
+                                             {"index_tokens", &AttentionShape::index_tokens}};
+const Flags<AttentionShape> attention_flags{
+    {"causal", &AttentionShape::causal},         {"rotary", &AttentionShape::rotary},
+    {"makes_keys", &AttentionShape::makes_keys}, {"makes_values", &AttentionShape::makes_values},
+    {"qkv_bias", &AttentionShape::qkv_bias},     {"out_bias", &AttentionShape::out_bias}};
+const Sizes<ScanShape> scan_sizes{{"scan_columns", &ScanShape::columns}, {"scan_inner", &ScanShape::inner}};
+const Sizes<ScanShape> scan_counts{{"scan_channels", &ScanShape::channels},
+                                   {"scan_kernel", &ScanShape::kernel},
+                                   {"scan_state", &ScanShape::state},
+                                   {"scan_other", &ScanShape::other},
+                                   {"scan_chunk", &ScanShape::chunk}};
+const Sizes<ExpertsShape> experts_sizes{{"experts", &ExpertsShape::count},
+                                        {"chosen", &ExpertsShape::chosen},
+                                        {"expert_width", &ExpertsShape::width},
+                                        {"expert_input", &ExpertsShape::input}};
+const Sizes<ExpertsShape> experts_counts{{"shared_width", &ExpertsShape::shared_width},
+                                         {"idle_experts", &ExpertsShape::idle}};
+const Flags<ExpertsShape> experts_flags{{"router_bias", &ExpertsShape::router_bias},
+                                        {"shared_gate", &ExpertsShape::shared_gate}};
+const Sizes<LayerShape> layer_counts{{"norms", &LayerShape::norms}, {"other", &LayerShape::other}};
+const Flags<LayerShape> layer_flags{{"norms_behind", &LayerShape::norms_behind},
+                                    {"parallel", &LayerShape::parallel},
+                                    {"mlp_bias", &LayerShape::mlp_bias}};
+const Sizes<Model> model_sizes{{"hidden", &Model::hidden},
+                               {"layers", &Model::layers},
+                               {"vocabulary", &Model::vocabulary},
+                               {"longest", &Model::longest},
+                               {"embedding_width", &Model::embedding_width}};
+const Sizes<Model> model_counts{
+    {"norm_terms", &Model::norm_terms}, {"around", &Model::around}, {"learned_rows", &Model::learned_rows}};
+const Flags<Model> model_flags{{"gated", &Model::gated},         {"tied", &Model::tied},
+                               {"last_norm", &Model::last_norm}, {"head_bias", &Model::head_bias},
+                               {"encoder", &Model::encoder},     {"logits_capped", &Model::logits_capped}};
+const Flags<LayerShape> experts_layer_flags{{"experts_bias", &LayerShape::experts_bias}};
 
 template <class T>
-void fill(Facts& facts, T& to, const std::vector<WholeFact<T>>& sizes,
-          const std::vector<WholeFact<T>>& counts, const std::vector<FlagFact<T>>& flags) {
-    for (const WholeFact<T>& one : sizes) one.member(to) = facts.size(one.name);
-    for (const WholeFact<T>& one : counts) one.member(to) = facts.count(one.name);
-    for (const FlagFact<T>& one : flags) one.member(to) = facts.flag(one.name);
+void fill(Facts& facts, T& to, const Sizes<T>& sizes, const Sizes<T>& counts, const Flags<T>& flags) {
+    for (const auto& [name, member] : sizes) to.*member = facts.size(name);
+    for (const auto& [name, member] : counts) to.*member = facts.count(name);
+    for (const auto& [name, member] : flags) to.*member = facts.flag(name);
 }
 
 /// Reads the layers of one config.
@@ -86,8 +88,10 @@ public:
         read_mixer(layer);
         const std::string mlp = facts_.word("mlp");
         if (mlp == "dense" || mlp == "both") layer.width = facts_.count("width");
-        if (mlp == "experts" || mlp == "both")
-            fill(facts_, layer, experts_sizes, experts_counts, experts_flags);
+        if (mlp == "experts" || mlp == "both") {
+            fill(facts_, layer.experts, experts_sizes, experts_counts, experts_flags);
+            fill(facts_, layer, {}, {}, experts_layer_flags);
+        }
         fill(facts_, layer, {}, layer_counts, layer_flags);
         require_sense(layer);
         return layer;
@@ -106,8 +110,8 @@ private:
             return;
         }
         if (mixer == "attention" || mixer == "both")
-            fill(facts_, layer, attention_sizes, attention_counts, attention_flags);
-        if (scans) fill(facts_, layer, scan_sizes, scan_counts, {});
+            fill(facts_, layer.attention, attention_sizes, attention_counts, attention_flags);
+        if (scans) fill(facts_, layer.scan, scan_sizes, scan_counts, {});
     }
 
     std::vector<std::string> kinds_read() {
@@ -181,6 +185,9 @@ Model read_part(ConfigObject& config, ConfigObject* around, const std::string& n
     model.name = name;
     model.family = config.has("model_type") ? config.text("model_type") : facts.family();
     fill(facts, model, model_sizes, model_counts, model_flags);
+    if (model.layers > most_layers)
+        facts.fail("layers", "gives " + std::to_string(std::int64_t{model.layers}) +
+                                 " layers, expected at most " + std::to_string(most_layers));
     if (config.has("layer_types") &&
         config.raw("layer_types").size() < static_cast<std::size_t>(model.layers))
         config.fail("layer_types", "has " + std::to_string(config.raw("layer_types").size()) +
@@ -236,13 +243,13 @@ Json model_schema(const Families& families) {
     keys["description"] = text_schema("The model in a sentence.", 1);
     keys["source"] = text_schema("The published config.json.", 1);
     schema["required"].push_back("source");
-    schema["anyOf"] = Json::array({{{"required", {"model_type"}}}});
-    keys["model_type"] = {{"description", "Family; see configs/families.json."}, {"type", "string"}};
+    keys["model_type"] = {
+        {"description", "Family; see configs/families.json. Where it is missing, the other keys tell."},
+        {"type", "string"}};
     for (const Json& part : families.table["text_parts"]) {
         keys[part.get<std::string>()] = {
             {"description", "Of a multimodal model: the keys of its language model, instead of those here."},
             {"type", "object"}};
-        schema["anyOf"].push_back({{"required", {part}}});
     }
     for (const auto& group : families.table["keys"].items())
         for (const auto& key : group.value().items())

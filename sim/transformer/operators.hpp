@@ -33,8 +33,8 @@ public:
     GemmShape gemm(std::int64_t m, std::int64_t n, std::int64_t k, std::int64_t batch = 1) const {
         for (const std::int64_t size : {m, n, k, batch})
             if (size > most_of_gemm)
-                throw UserError("sizes are too large: a GEMM would have a dimension of " + std::to_string(size) +
-                                ", expected at most 1e9");
+                throw UserError("sizes are too large: a GEMM would have a dimension of " +
+                                std::to_string(size) + ", expected at most 1e9");
         return {m, n, k, dtype_, false, batch};
     }
     /// A memory-bound kernel that reads `read` and writes `written` numbers of the type that GEMMs write.
@@ -76,8 +76,8 @@ void add_mlp(const Model& model, Whole width, const StepShape& step, std::size_t
 void add_experts(const Model& model, const ExpertsShape& experts, const StepShape& step, std::size_t input,
                  OperatorList& list);
 
-/// Where each GPU has a share of the rows, which `source` makes, gathers all rows before a GEMM. Returns the operator that
-/// makes the rows.
+/// Where each GPU has a share of the rows, which `source` makes, gathers all rows before a GEMM. Returns the operator
+/// that makes the rows.
 std::size_t add_gather(const StepShape& step, const std::string& name, std::int64_t columns,
                        std::size_t source, OperatorList& list);
 /// Sums the partial results of a GEMM whose K is divided among GPUs.

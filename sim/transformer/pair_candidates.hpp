@@ -8,8 +8,8 @@ namespace overlap {
 /// A pair of a list and the candidates for it, fastest alone first.
 class PairCandidates {
 public:
-    /// `alone`: a run of `serial` with the pair as its workload, on the list's machine, or on that of one `group` of the
-    /// pair's collective. `all`: all candidates that are allowed instead of a few that stand for them.
+    /// `alone`: a run of `serial` with the pair as its workload, on the list's machine, or on that of one `group` of
+    /// the pair's collective. `all`: all candidates that are allowed instead of a few that stand for them.
     PairCandidates(std::size_t first, const RankGroup& group, Scenario alone,
                    const AllowedCandidates& allowed, bool all);
 

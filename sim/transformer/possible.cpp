@@ -66,7 +66,8 @@ void require_possible(const Model& model, const StepShape& step, const std::stri
     }
     for (const LayerShape& layer : model.shapes) {
         require_divides(layer.experts.count, spread.experts, "the number of experts", where);
-        if (spread.experts == 1) require_divides(layer.experts.width, spread.tensor, "an expert's width", where);
+        if (spread.experts == 1)
+            require_divides(layer.experts.width, spread.tensor, "an expert's width", where);
     }
     try {
         head_operators(model, step);

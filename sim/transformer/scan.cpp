@@ -14,8 +14,8 @@ Whole local(Whole columns, const StepShape& step) {
     return share(columns, step.spread.tensor);
 }
 
-/// The recurrence itself: a lower bound, by the memory that it moves. Whole sequences are cut into chunks, between which the
-/// state goes through memory; a decode step reads and writes the state of each sequence.
+/// The recurrence itself: a lower bound, by the memory that it moves. Whole sequences are cut into chunks, between
+/// which the state goes through memory; a decode step reads and writes the state of each sequence.
 StreamingWork scanned(const ScanShape& scan, const StepShape& step, const OperatorList& list) {
     const Whole rows = rows_of(step);
     StreamingWork work = list.streams(rows * local(scan.columns, step), rows * local(scan.inner, step));

@@ -17,10 +17,10 @@ namespace overlap {
 enum class Phase { forward, training, prefill, decode };
 inline const std::array<std::string, 4> phase_names{"forward", "training", "prefill", "decode"};
 
-/// How a step is spread over the GPUs of a topology, with ranks in Megatron-LM's order: GPUs of a tensor-parallel group
-/// are neighbours, those of a data-parallel group are `tensor` ranks apart. Experts are spread over `experts` neighbours,
-/// whole ones on each; where `experts` is 1 they are cut like all other weights. `tensor` times `data` is `gpus`, of which
-/// `experts` is a divisor.
+/// How a step is spread over the GPUs of a topology, with ranks in Megatron-LM's order: GPUs of a tensor-parallel
+/// group are neighbours, those of a data-parallel group are `tensor` ranks apart. Experts are spread over `experts`
+/// neighbours, whole ones on each; where `experts` is 1 they are cut like all other weights. `tensor` times `data` is
+/// `gpus`, of which `experts` is a divisor.
 struct Parallelism {
     int gpus = 1;
     int tensor = 1, experts = 1, data = 1;

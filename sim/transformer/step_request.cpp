@@ -51,7 +51,8 @@ Json read_model_file(const std::filesystem::path& path) {
     bool quoted = false;
     for (std::size_t at = 0; at < text.size();) {
         const std::string_view rest = std::string_view(text).substr(at);
-        const auto word = std::ranges::find_if(not_in_json, [&](std::string_view one) { return rest.starts_with(one); });
+        const auto word =
+            std::ranges::find_if(not_in_json, [&](std::string_view one) { return rest.starts_with(one); });
         const bool replaced = !quoted && word != not_in_json.end();
         const std::size_t size = replaced ? word->size() : quoted && rest.starts_with('\\') ? 2 : 1;
         if (rest.starts_with('"')) quoted = !quoted;
@@ -105,12 +106,14 @@ void take_formats(const std::string& dtype, const Machine& machine, StepRequest&
     if (contains(dtype_names, dtype)) {
         request.dtype = static_cast<DType>(place_of(dtype_names, dtype));
         if (model.stored.is_set())
-            model.notes.push_back("weights of the files are in " + model.stored.name + "; --dtype " + dtype + " counts");
+            model.notes.push_back("weights of the files are in " + model.stored.name + "; --dtype " + dtype +
+                                  " counts");
         return;
     }
     const bool trains = request.phase == Phase::training;
     if (dtype.empty() && trains) {
-        if (model.stored.is_set()) model.notes.emplace_back("training in bf16, though weights are stored in " + model.stored.name);
+        if (model.stored.is_set())
+            model.notes.emplace_back("training in bf16, though weights are stored in " + model.stored.name);
         return;
     }
     const WeightFormat format = dtype.empty() ? model.stored : weight_format(dtype);
@@ -119,8 +122,8 @@ void take_formats(const std::string& dtype, const Machine& machine, StepRequest&
     const DeviceSpec& device = machine.topology.device();
     const bool has_rate = machine.calibration.gemm.contains(format.operands);
     request.dtype = format.only_experts || !has_rate ? DType::bf16 : format.operands;
-    std::string note = std::string(format.only_experts ? "experts' " : "") + "weights in " + format.name + " (" +
-                       (dtype.empty() ? "quantization_config" : "--dtype") + "): memory by that";
+    std::string note = std::string(format.only_experts ? "experts' " : "") + "weights in " + format.name +
+                       " (" + (dtype.empty() ? "quantization_config" : "--dtype") + "): memory by that";
     note += ", GEMMs in " + name_of(request.dtype);
     if (!has_rate) note += ", as " + device.name + " has no rate for " + name_of(format.operands);
     if (request.dtype == DType::bf16) note += ", which read 16 bits a weight";

@@ -26,12 +26,12 @@ const Families& families_of(const ConfigFolder& folder);
 /// A file of configs/models, by name, or a config.json. Throws UserError.
 Model named_model(const std::string& name, const ConfigFolder& folder, Unread unread = Unread::refused);
 
-/// Sets the formats of operands and stored weights by `dtype` (of --dtype), or by what the model's files have where that is
-/// empty. Training computes in bf16 unless `dtype` says otherwise. The model's notes say what was taken.
+/// Sets the formats of operands and stored weights by `dtype` (of --dtype), or by what the model's files have where
+/// that is empty. Training computes in bf16 unless `dtype` says otherwise. The model's notes say what was taken.
 void take_formats(const std::string& dtype, const Machine& machine, StepRequest& request, Model& model);
 
-/// Tensor parallelism over the GPUs that data and expert parallelism leave. Where tensor, experts and data multiply to the
-/// number of GPUs, data counts the copies of the experts.
+/// Tensor parallelism over the GPUs that data and expert parallelism leave. Where tensor, experts and data multiply
+/// to the number of GPUs, data counts the copies of the experts.
 Parallelism spread_of(const StepRequest& request, int gpus);
 
 StepShape step_of(const StepRequest& request, const Model& model, const Parallelism& spread,

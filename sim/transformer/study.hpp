@@ -80,10 +80,10 @@ struct StudyOptions {
 /// Lists and pairs of a step.
 std::size_t parts_of(const Model& model, const StepShape& step);
 
-/// Simulates a layer of each kind and the head: every operator whole, by the fastest of DMA copies, copy kernels and the
-/// vendor's library, for the list or for each pair; then with the schedules of pairs with which the list is fastest
-/// (ListSearch). Layers of a kind are alike, so one of them is simulated. The search is at the clock that settles with
-/// nothing cut, the result at its own. Throws UserError.
+/// Simulates a layer of each kind and the head: every operator whole, by the fastest of DMA copies, copy kernels and
+/// the vendor's library, for the list or for each pair; then with the schedules of pairs with which the list is
+/// fastest (ListSearch). Layers of a kind are alike, so one of them is simulated. The search is at the clock that
+/// settles with nothing cut, the result at its own. Throws UserError.
 StepStudy study(const Model& model, const StepShape& step, const StudyOptions& options, Resolver& resolver);
 
 /// The same of an operator list, such as a training iteration of another kind of model. Its step has no tokens and no

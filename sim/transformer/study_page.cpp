@@ -37,12 +37,13 @@ void add_steps(Page& page, const ModelReport& report) {
                         mfu_text("", step.mfu_whole), mfu_text("", step.mfu_cut)});
         if (step.cut_by_library)
             rows.push_back({label_of(step) + ", library kernels", "", milliseconds_text(step.whole),
-                            milliseconds_text(*step.cut_by_library), fixed(step.whole / *step.cut_by_library, 3), "", "",
-                            rate(step, step.whole), rate(step, *step.cut_by_library), "", ""});
+                            milliseconds_text(*step.cut_by_library),
+                            fixed(step.whole / *step.cut_by_library, 3), "", "", rate(step, step.whole),
+                            rate(step, *step.cut_by_library), "", ""});
     }
-    page.table({"tokens", report.steps.front().shape.phase == Phase::decode ? "context" : "sequence", "serial ms",
-                "overlap ms", "speed-up", "exposed, serial ms", "exposed, overlap ms", "tokens/s, serial",
-                "tokens/s, overlap", "MFU, serial", "MFU, overlap"},
+    page.table({"tokens", report.steps.front().shape.phase == Phase::decode ? "context" : "sequence",
+                "serial ms", "overlap ms", "speed-up", "exposed, serial ms", "exposed, overlap ms",
+                "tokens/s, serial", "tokens/s, overlap", "MFU, serial", "MFU, overlap"},
                rows, "steps");
 }
 
@@ -50,7 +51,8 @@ void add_steps(Page& page, const ModelReport& report) {
 void add_step_bars(Page& page, const ModelReport& report) {
     Json bars = Json::array();
     for (const StepStudy& step : report.steps) {
-        const auto bar = [&](const std::string& name, Seconds time, Seconds exposed, bool cut, const std::string& text) {
+        const auto bar = [&](const std::string& name, Seconds time, Seconds exposed, bool cut,
+                             const std::string& text) {
             const double covered = 100 * ((time - exposed) / step.whole);
             bars.push_back({label_of(step) + name,
                             {cut ? 0 : covered, cut ? covered : 0, 100 * (exposed / step.whole)},
@@ -80,7 +82,9 @@ Json operator_cell(const OperatorStudy* row) {
     if (row == nullptr) return "";
     const std::string times = us_text(row->whole) + " us serial, " + us_text(row->cut) + " us with overlap";
     if (!row->best)
-        return {{"text", us_text(row->cut) + " us"}, {"small", row->is_pair ? "no schedule fits" : ""}, {"tip", times}};
+        return {{"text", us_text(row->cut) + " us"},
+                {"small", row->is_pair ? "no schedule fits" : ""},
+                {"tip", times}};
     return {{"text", signed_percent_text(row->gain)},
             {"small", row->label()},
             {"tip", times + (row->decided_by.empty() ? "" : "; decided by " + row->decided_by)},
@@ -94,7 +98,8 @@ void add_operators(Page& page, const ModelReport& report) {
     Json rows = Json::array();
     for (const ListStudy& list : report.steps.front().lists)
         for (const OperatorStudy& row : list.operators) {
-            Json cells{list.name + (list.count > 1 ? ", " + std::to_string(list.count) + " times" : ""), row.name};
+            Json cells{list.name + (list.count > 1 ? ", " + std::to_string(list.count) + " times" : ""),
+                       row.name};
             for (const StepStudy& step : report.steps)
                 cells.push_back(operator_cell(same_operator(step, list.name, row.name)));
             rows.push_back(std::move(cells));
@@ -127,12 +132,14 @@ void add_crossovers(Page& page, const ModelReport& report) {
                 tokens_before = tokens;
             }
         }
-    page.heading("Crossovers",
-                 "From which number of tokens another schedule is best, between the numbers that were asked for.");
+    page.heading(
+        "Crossovers",
+        "From which number of tokens another schedule is best, between the numbers that were asked for.");
     if (rows.empty())
         return page.text(steps.size() < 2 ? "One number of tokens: no crossover to look for."
                                           : "No best schedule changes between these numbers of tokens.");
-    page.table({"list", "operator", "best below", "best above", "still at tokens", "no longer at tokens"}, rows);
+    page.table({"list", "operator", "best below", "best above", "still at tokens", "no longer at tokens"},
+               rows);
 }
 
 }  // namespace
@@ -140,23 +147,25 @@ void add_crossovers(Page& page, const ModelReport& report) {
 Page page_of(const ModelReport& report) {
     Page page(report.model.name + " on " + report.topology);
     page.text(description_of(report) + " (" + report.topology + ").");
-    page.heading("Step",
-                 "Time of a step, without and with overlap. MFU: FLOPs of the model over time, GPUs and the data "
-                 "sheet's peak.");
+    page.heading(
+        "Step",
+        "Time of a step, without and with overlap. MFU: FLOPs of the model over time, GPUs and the data "
+        "sheet's peak.");
     add_step_bars(page, report);
     add_steps(page, report);
-    page.heading("Operators by tokens",
-                 "Of a pair: its best schedule (schedule/chunks/agent/transfer), and what the pair alone gains over "
-                 "the fastest serial, coloured from 0 to " +
-                     percent_text(full_colour_gain, 0) +
-                     ". Other operators: their time. Point at a cell for times and what decides.");
+    page.heading(
+        "Operators by tokens",
+        "Of a pair: its best schedule (schedule/chunks/agent/transfer), and what the pair alone gains over "
+        "the fastest serial, coloured from 0 to " +
+            percent_text(full_colour_gain, 0) +
+            ". Other operators: their time. Point at a cell for times and what decides.");
     add_operators(page, report);
     if (report.has_own_kernels()) page.text(own_kernel_meaning);
     if (!report.is_list()) add_crossovers(page, report);
     page.heading("How sure");
     if (const std::string sure = to_text(report.confidence); !sure.empty())
-        page.text("Prices of the " + std::string(report.is_list() ? "list" : "most frequent layer") + ": " + sure +
-                  ". An error of measured makespans is of operator pairs, not of whole steps.");
+        page.text("Prices of the " + std::string(report.is_list() ? "list" : "most frequent layer") + ": " +
+                  sure + ". An error of measured makespans is of operator pairs, not of whole steps.");
     page.list(texts_of(report.remarks()));
     return page;
 }

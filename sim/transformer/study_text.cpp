@@ -62,8 +62,7 @@ std::string step_text(const StepStudy& step, std::size_t width) {
     const auto sum = [&](const char* name, Seconds whole, Seconds cut) {
         return sum_line(name, scale.format(whole), scale.format(cut), width) + " " + scale.unit();
     };
-    std::string text = sum("step", step.whole, step.cut) + "  " + significant(step.whole / step.cut) +
-                       " x\n";
+    std::string text = sum("step", step.whole, step.cut) + "  " + significant(step.whole / step.cut) + " x\n";
     if (step.cut_by_library)
         text += sum("  with library kernels", step.whole, *step.cut_by_library) + "  " +
                 significant(step.whole / *step.cut_by_library) + " x\n";

@@ -10,9 +10,10 @@ namespace overlap {
 namespace {
 
 constexpr double scale32 = 32, scale16 = 16, scale8 = 8;  // bits of a scale
-// Scales: fp8 by block has one of 32 bits for 128 x 128 weights (DeepSeek-V3, arXiv 2412.19437, 3.3.2); MX formats one of 8
-// bits for 32 (OCP Microscaling Formats 1.0, table 1); NVFP4 one of 8 bits for 16 (NVIDIA, arXiv 2509.25149, section 2); int4
-// by AWQ and GPTQ one of 16 bits and a zero of 4 for 128; NF4 with doubly quantised scales 0.127 (arXiv 2305.14314, section 3).
+// Scales: fp8 by block has one of 32 bits for 128 x 128 weights (DeepSeek-V3, arXiv 2412.19437, 3.3.2); MX formats
+// one of 8 bits for 32 (OCP Microscaling Formats 1.0, table 1); NVFP4 one of 8 bits for 16 (NVIDIA, arXiv 2509.25149,
+// section 2); int4 by AWQ and GPTQ one of 16 bits and a zero of 4 for 128; NF4 with doubly quantised scales 0.127
+// (arXiv 2305.14314, section 3).
 const std::array<WeightFormat, 8> formats{{{"fp8_block", 8 + scale32 / (128 * 128), DType::fp8},
                                            {"fp8_tensor", 8, DType::fp8},
                                            {"mxfp8", 8 + scale8 / 32, DType::fp8},
@@ -59,10 +60,12 @@ std::string format_of_groups(const Json& config) {
 std::string name_of_format(const Json& config) {
     const std::string method = text_in(config, "quant_method"), algorithm = text_in(config, "quant_algo");
     const int bits = value_in(config, {"bits"}).is_number() ? config["bits"].get<int>() : 4;
-    if (method == "fp8") return value_in(config, {"weight_block_size"}).is_array() ? "fp8_block" : "fp8_tensor";
+    if (method == "fp8")
+        return value_in(config, {"weight_block_size"}).is_array() ? "fp8_block" : "fp8_tensor";
     if (method == "fbgemm_fp8") return "fp8_tensor";
     if (method == "mxfp4" || method == "mxfp8") return method;
-    if (method == "awq" || method == "gptq") return bits == 8 ? "int8_weights" : bits == 4 ? "int4_weights" : "";
+    if (method == "awq" || method == "gptq")
+        return bits == 8 ? "int8_weights" : bits == 4 ? "int4_weights" : "";
     if (method == "bitsandbytes") return value_in(config, {"load_in_8bit"}) == true ? "int8_weights" : "nf4";
     if (algorithm.starts_with("nvfp4")) return "nvfp4";
     if (algorithm.starts_with("mxfp")) return algorithm;
@@ -78,9 +81,11 @@ std::string name_of_format(const Json& config) {
 
 /// Whether attention is left in 16 bits, so that experts are all that is quantised.
 bool leaves_attention(const Json& config) {
-    for (const char* key : {"modules_to_not_convert", "ignore", "ignored_layers", "exclude_modules", "exclude"})
+    for (const char* key :
+         {"modules_to_not_convert", "ignore", "ignored_layers", "exclude_modules", "exclude"})
         for (const Json& module : value_in(config, {key}))
-            if (module.is_string() && module.get<std::string>().find("self_attn") != std::string::npos) return true;
+            if (module.is_string() && module.get<std::string>().find("self_attn") != std::string::npos)
+                return true;
     return false;
 }
 
@@ -105,7 +110,8 @@ WeightFormat read_weight_format(ConfigObject config, std::vector<std::string>& n
         if (!format.is_set())
             notes.push_back(std::string(key) + " of " + in_quotes(text_in(found, "quant_method")) +
                             " is not read: weights count as --dtype says");
-        if (value_in(found, {"kv_cache_scheme"}).is_object() || !text_in(found, "kv_cache_quant_algo").empty())
+        if (value_in(found, {"kv_cache_scheme"}).is_object() ||
+            !text_in(found, "kv_cache_quant_algo").empty())
             notes.emplace_back("keys and values are stored in 8 bits; they are priced in 16");
         return format;
     }

@@ -10,10 +10,10 @@ namespace overlap {
 
 /// How weights are stored. Embedding and output projection stay in 16 bits, as quantisers leave them.
 struct WeightFormat {
-    std::string name;               ///< as the field calls it: "fp8_block"; empty: as the step computes
-    double bits = 0;                ///< of a weight with its share of scales
-    DType operands = DType::bf16;   ///< of GEMMs on such weights
-    bool only_experts = false;      ///< the others are in 16 bits
+    std::string name;              ///< as the field calls it: "fp8_block"; empty: as the step computes
+    double bits = 0;               ///< of a weight with its share of scales
+    DType operands = DType::bf16;  ///< of GEMMs on such weights
+    bool only_experts = false;     ///< the others are in 16 bits
 
     bool is_set() const { return !name.empty(); }
     double bytes() const { return bits / 8; }

@@ -4,8 +4,8 @@
 
 namespace overlap {
 
-/// Weights of a list that one GPU multiplies with. The GPUs of a group hold the same ones, or with Parallelism::sharded each a
-/// share of them.
+/// Weights of a list that one GPU multiplies with. The GPUs of a group hold the same ones, or with
+/// Parallelism::sharded each a share of them.
 struct HeldWeights {
     std::string prefix;  ///< of the names of operators
     double count = 0;

@@ -240,7 +240,8 @@ void check_streams(const ConfigObject& config, const std::vector<Operator>& oper
         if (!op.stream.empty()) names.insert(op.stream);
     for (const char* known : {"compute", "local"}) names.erase(known);
     if (names.size() > most_side_streams)
-        config.fail("operators", "name " + std::to_string(names.size()) + " streams beside compute and local (allowed: " +
+        config.fail("operators", "name " + std::to_string(names.size()) +
+                                     " streams beside compute and local (allowed: " +
                                      std::to_string(most_side_streams) + ")");
 }
 
@@ -259,7 +260,8 @@ std::vector<Operator> read_operators(ConfigObject& config) {
             (op.ranks.empty() || std::ranges::adjacent_find(op.ranks) != op.ranks.end()))
             entry.fail("ranks", "is empty or names a rank twice (leave it out for all ranks)");
         if (auto* collective = std::get_if<CollectiveWork>(&op.work); collective && !op.ranks.empty()) {
-            if (!collective->group.is_all()) entry.fail("ranks", "stands beside \"group\" (allowed: one of them)");
+            if (!collective->group.is_all())
+                entry.fail("ranks", "stands beside \"group\" (allowed: one of them)");
             collective->group = RankGroup::of({op.ranks.begin(), op.ranks.end()});
         }
         places.emplace(op.name, operators.size());
@@ -363,7 +365,8 @@ Json workload_schema(bool in_run_config) {
     Json schema = in_run_config ? keys_schema(doc, keys) : file_of_keys("Workload", doc, keys);
     const auto of_list = std::ranges::find(workload_keys(true), "order", &InputKey<Workload>::key);
     Json& order = schema["properties"]["order"];
-    order["description"] = order["description"].get<std::string>() + " " + of_list->schema["description"].get<std::string>();
+    order["description"] =
+        order["description"].get<std::string>() + " " + of_list->schema["description"].get<std::string>();
     for (const std::string& name : list_order_names) order["enum"].push_back(name);
     schema["required"] = {"schema", "name", "description", "source"};
     if (in_run_config) {

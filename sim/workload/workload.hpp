@@ -95,8 +95,8 @@ struct Operator {
     friend bool operator==(const Operator&, const Operator&) = default;
 };
 
-/// When the operators of a list start. program: each stream runs them in the order of the list, in which a program enqueued
-/// them. data: a stream that is free runs, of its operators whose data are there, the first of the list.
+/// When the operators of a list start. program: each stream runs them in the order of the list, in which a program
+/// enqueued them. data: a stream that is free runs, of its operators whose data are there, the first of the list.
 enum class ListOrder { program, data };
 inline const std::array<std::string, 2> list_order_names{"program", "data"};
 

@@ -300,7 +300,7 @@ except KeyboardInterrupt:
     print(time.process_time() - sent[0])
 print(overlap.run(SMALL)["makespan_us"] == first)""").split("\n")
             with self.subTest(name):
-                self.assertLess(float(said[0]), 2)  # seconds of two processors
+                self.assertLess(float(said[0]), 1)  # second of processor time
                 self.assertEqual(said[1], "True")
 
     def test_pip_installs_a_wheel(self):

@@ -79,7 +79,8 @@ std::vector<double> log_spreads(const GemmPrior& prior, std::size_t campaigns) {
     return spreads;
 }
 
-/// An equal number of rows of every family, evenly spaced in M: `most_rows` in all, but at least `rows_of_family` of each.
+/// An equal number of rows of every family, evenly spaced in M: `most_rows` in all, but at least `rows_of_family` of
+/// each.
 std::vector<GemmMeasurement> thinned(std::span<const GemmMeasurement> rows, int rows_of_family) {
     std::map<Family, std::vector<GemmMeasurement>> families;
     for (const GemmMeasurement& row : rows) families[family_of(row.shape)].push_back(row);

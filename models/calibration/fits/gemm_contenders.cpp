@@ -6,8 +6,8 @@ namespace tiles = gemm_detail;
 
 namespace {
 
-/// A step changes no tile's time by more than its own share of that time, so two tiles that are two steps apart keep their
-/// order. The rest is margin.
+/// A step changes no tile's time by more than its own share of that time, so two tiles that are two steps apart keep
+/// their order. The rest is margin.
 constexpr double reach_in_steps = 5;
 
 }  // namespace

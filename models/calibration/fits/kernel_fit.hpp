@@ -23,10 +23,11 @@ struct KernelFitResult {
     KernelErrors fitted, held_out, left_out;
 };
 
-/// Fits every table of `sources` whose device is of `devices` (or all, if empty) to the families that are not of fold 0, and
-/// writes its formats into the groups of `folder`/<device>.json. Public tables are in `data`, our own in `traces`; those that
-/// are not there are left out. The prior takes rates from the device's GEMM calibration. A minute a device. A table with
-/// fewer than 1,000 rows is also validated in four folds, so that each family is held out once.
+/// Fits every table of `sources` whose device is of `devices` (or all, if empty) to the families that are not of fold
+/// 0, and writes its formats into the groups of `folder`/<device>.json. Public tables are in `data`, our own in
+/// `traces`; those that are not there are left out. The prior takes rates from the device's GEMM calibration. A
+/// minute a device. A table with fewer than 1,000 rows is also validated in four folds, so that each family is held
+/// out once.
 std::vector<KernelFitResult> write_kernel_calibrations(const std::vector<KernelSource>& sources,
                                                        const std::filesystem::path& data,
                                                        const std::filesystem::path& traces,

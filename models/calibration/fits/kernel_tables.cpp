@@ -50,7 +50,8 @@ void add_backward(std::vector<KernelRow>& rows) {
     }
 }
 
-/// Backward passes of kernels alone get a format, and so a fit, of their own, in which each row is priced as a forward pass.
+/// Backward passes of kernels alone get a format, and so a fit, of their own, in which each row is priced as a
+/// forward pass.
 void set_backward_apart(KernelRows& rows) {
     std::map<std::string, std::vector<KernelRow>> named;
     for (auto& [format, members] : rows.kept)

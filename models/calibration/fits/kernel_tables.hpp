@@ -10,9 +10,9 @@
 
 namespace overlap {
 
-/// Rows of a table by format; a backward pass is a row of its own. Of an MoE table, `left_out` has the shapes whose three distributions of tokens differ in
-/// efficiency by more than a factor of 2.5: there the library's tuner chose a kernel of another kind (of fp8 and bf16
-/// with 8192-wide experts, 7 to 30 times slower). They are in no fit.
+/// Rows of a table by format; a backward pass is a row of its own. Of an MoE table, `left_out` has the shapes whose
+/// three distributions of tokens differ in efficiency by more than a factor of 2.5: there the library's tuner chose a
+/// kernel of another kind (of fp8 and bf16 with 8192-wide experts, 7 to 30 times slower). They are in no fit.
 struct KernelRows {
     std::map<std::string, std::vector<KernelRow>> kept, left_out;
 };

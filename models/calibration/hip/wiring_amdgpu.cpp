@@ -1,5 +1,5 @@
-// Links and identities of AMD's GPUs, from HIP and from the files of the amdgpu driver (Documentation/gpu/amdgpu in Linux)
-// and of its topology (/sys/class/kfd).
+// Links and identities of AMD's GPUs, from HIP and from the files of the amdgpu driver (Documentation/gpu/amdgpu in
+// Linux) and of its topology (/sys/class/kfd).
 #if !defined(__CUDACC__)
 
 #include <algorithm>

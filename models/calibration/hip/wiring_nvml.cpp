@@ -1,5 +1,5 @@
-// Links and identities of NVIDIA's GPUs, from CUDA and from NVML, which is loaded at run time and declared here after its
-// documented C API.
+// Links and identities of NVIDIA's GPUs, from CUDA and from NVML, which is loaded at run time and declared here after
+// its documented C API.
 #if defined(__CUDACC__)
 
 #include <cmath>

@@ -32,18 +32,18 @@ enum class KernelTableKind { prefill, decode, moe, grouped };
 constexpr std::size_t kernel_group_of(KernelTableKind kind) {
     return static_cast<std::size_t>(kind == KernelTableKind::grouped ? KernelTableKind::moe : kind);
 }
-/// Prefill: dtype, kv_dtype, batch, tokens, heads, kv_heads, head_dim; or head_dim_qk, head_dim_v and causal (True, False)
-/// instead of kv_dtype and head_dim. Decode: kv_dtype, batch, context, heads, kv_heads, head_dim. MoE: kernel, dtype,
-/// tokens, hidden, inter, topk, experts, tp, ep, distribution ("balanced", "power_law_1.01"). Grouped GEMMs: dtype, groups,
-/// M_per_group, N, K. None if the columns are not of these. Throws UserError where one is missing.
+/// Prefill: dtype, kv_dtype, batch, tokens, heads, kv_heads, head_dim; or head_dim_qk, head_dim_v and causal (True,
+/// False) instead of kv_dtype and head_dim. Decode: kv_dtype, batch, context, heads, kv_heads, head_dim. MoE: kernel,
+/// dtype, tokens, hidden, inter, topk, experts, tp, ep, distribution ("balanced", "power_law_1.01"). Grouped GEMMs:
+/// dtype, groups, M_per_group, N, K. None if the columns are not of these. Throws UserError where one is missing.
 std::optional<KernelTableKind> kernel_table_of(const CsvTable& table);
 
 /// Reads rows; keeps how loads divide among experts, because a table has the same loads many times.
 class KernelRowReader {
 public:
-    /// Times are in the column us, or in fwd_us and (attention) bwd_us, or in fwd_tflops and bwd_tflops (attention, whose FLOPs
-    /// are those of its products, half of them under a causal mask). Throws UserError "file:line: …" for a value that is not
-    /// allowed.
+    /// Times are in the column us, or in fwd_us and (attention) bwd_us, or in fwd_tflops and bwd_tflops (attention,
+    /// whose FLOPs are those of its products, half of them under a causal mask). Throws UserError "file:line: …" for
+    /// a value that is not allowed.
     KernelRow read(const CsvTable& table, std::size_t row, KernelTableKind kind);
 
 private:

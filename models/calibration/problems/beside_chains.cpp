@@ -31,8 +31,8 @@ constexpr int least_runs = 3, most_runs = 150, trial_runs = 4, work_runs = 4, lo
 constexpr double least_gemms = 3;
 /// Seeds: orders of copies that a machine leaves open. With many copies at once there are more orders.
 constexpr std::uint64_t few_seeds = 2, many_seeds = 7;
-/// Repeats with copies of spread sizes: each goes on in the list of sizes where the one before ended. The microbenchmark
-/// makes nine.
+/// Repeats with copies of spread sizes: each goes on in the list of sizes where the one before ended. The
+/// microbenchmark makes nine.
 constexpr int sections = 3;
 /// GEMM times relative to the mean GPU, within their standard deviation over GPUs (1.2 %, "GPU speeds" of the
 /// H200's calibration). With a smaller spread, chains of GEMMs and waiting kernels lock to each other.

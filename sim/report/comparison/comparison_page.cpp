@@ -38,9 +38,10 @@ void add_spans(Json& spans, const Timeline& timeline, int gpu, bool predicted) {
     for (const std::string& track : tracks)
         for (const Span& span : timeline.spans())
             if (span.gpu == gpu && span.track == track)
-                spans.push_back({"GPU " + std::to_string(gpu) + (predicted ? " predicted " : " measured ") + track,
-                                 task_kind_names[static_cast<std::size_t>(span.kind)], to_microseconds(span.start),
-                                 to_microseconds(span.end), span.name, predicted});
+                spans.push_back(
+                    {"GPU " + std::to_string(gpu) + (predicted ? " predicted " : " measured ") + track,
+                     task_kind_names[static_cast<std::size_t>(span.kind)], to_microseconds(span.start),
+                     to_microseconds(span.end), span.name, predicted});
 }
 
 std::vector<std::string> row_of(const std::string& key, const std::string& value,
@@ -68,8 +69,9 @@ void add_prices(Page& page, const Comparison& comparison) {
     for (const auto& [price, count] : prices_of(comparison))
         items.push_back(price + ": " + std::to_string(count) + " cases");
     if (items.empty()) return;
-    page.heading("How sure",
-                 "How each kind of price of the predictions came about; ± is its own error on what no fit saw.");
+    page.heading(
+        "How sure",
+        "How each kind of price of the predictions came about; ± is its own error on what no fit saw.");
     page.list(items);
 }
 
@@ -77,10 +79,10 @@ void add_ranking(Page& page, const Comparison& comparison) {
     const RankingSummary& summary = comparison.ranking;
     if (summary.scenarios == 0) return;
     page.heading("Choice of a schedule");
-    page.text("The predicted best is within 2 % of the measured best in " + percent_text(summary.best_within_2pct) +
-              " of " + std::to_string(summary.scenarios) + " scenarios; mean regret " +
-              percent_text(summary.mean_regret, 2) + ", mean rank correlation " + fixed(summary.rank_correlation, 2) +
-              ".");
+    page.text("The predicted best is within 2 % of the measured best in " +
+              percent_text(summary.best_within_2pct) + " of " + std::to_string(summary.scenarios) +
+              " scenarios; mean regret " + percent_text(summary.mean_regret, 2) + ", mean rank correlation " +
+              fixed(summary.rank_correlation, 2) + ".");
     Page::Cells rows;
     for (const RankedScenario& scenario : comparison.scenarios)
         rows.push_back({scenario.name, std::to_string(scenario.cases), scenario.measured_best,
@@ -107,8 +109,8 @@ void add_cases(Page& page, const Comparison& comparison) {
                         percent_text(one.measured_spread), us(one.predicted),
                         us(one.predicted_p10) + " - " + us(one.predicted_p90)});
     page.heading("Cases");
-    page.table({"scenario", "schedule", "error", "measured us", "between runs", "predicted us", "p10 - p90"}, rows,
-               "cases");
+    page.table({"scenario", "schedule", "error", "measured us", "between runs", "predicted us", "p10 - p90"},
+               rows, "cases");
 }
 
 }  // namespace
@@ -124,8 +126,9 @@ void add_timelines(Page& page, const ComparedCase& one) {
     inner.chart("timeline", {{"spans", spans}, {"unit", "us"}});
     if (one.tasks && one.tasks->first)
         inner.text("First off by more than 2 % of the makespan: " + one.tasks->first->task + " on GPU " +
-                   std::to_string(one.tasks->first->gpu) + ", measured end " + us(one.tasks->first->measured_end) +
-                   " us, predicted " + us(one.tasks->first->predicted_end) + " us.");
+                   std::to_string(one.tasks->first->gpu) + ", measured end " +
+                   us(one.tasks->first->measured_end) + " us, predicted " +
+                   us(one.tasks->first->predicted_end) + " us.");
     page.details(one.name + ", " + one.scenario + ": " + signed_percent_text(one.error), inner);
 }
 

@@ -209,7 +209,8 @@ private:
     /// A list's operator by its own name where its task is only called by its kind; the kind is the slice's category.
     std::string name_of_slice(std::size_t span) const {
         const std::string& name = spans_[span].name;
-        if (!result_.recording || name != task_kind_names[static_cast<std::size_t>(spans_[span].kind)]) return name;
+        if (!result_.recording || name != task_kind_names[static_cast<std::size_t>(spans_[span].kind)])
+            return name;
         const auto op = static_cast<std::size_t>(result_.recording->graph[span].op);
         return op < operators_.size() && !operators_[op].empty() ? operators_[op] : name;
     }

@@ -37,7 +37,8 @@ std::string text_of(const PricedPart& part);
 Json to_json(const PricedPart& part);
 /// The parts and the makespan, in a line; ± is the mean of |predicted / measured − 1|. Empty without parts.
 std::string to_text(const Confidence& confidence);
-/// The same as a field of a report, of at most `most` lines; of what is shipped the longest takes 5. Empty without parts.
+/// The same as a field of a report, of at most `most` lines; of what is shipped the longest takes 5. Empty without
+/// parts.
 std::vector<std::string> lines_of(const Confidence& confidence, std::size_t most = 6);
 Json to_json(const Confidence& confidence);
 Json confidence_schema();

@@ -10,8 +10,8 @@ namespace overlap {
 /// 40 lines of 100 columns.
 /// Notes follow, one or two lines each.
 std::string to_text(const RunResult& result, const Remarks& remarks = {});
-/// Numbers as sim/README.md defines them, full precision, one line without the trailing newline. `extra` fields of errors
-/// never appear here.
+/// Numbers as sim/README.md defines them, full precision, one line without the trailing newline. `extra` fields of
+/// errors never appear here.
 Json to_json(const RunResult& result);
 /// The same with "notes".
 Json to_json(const RunResult& result, const Remarks& remarks);

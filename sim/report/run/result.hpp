@@ -12,9 +12,11 @@
 
 namespace overlap {
 
-/// Losses: the parts of makespan − ideal, which add up to it exactly. `power` is what a steady state takes longer than a
-/// run from cool GPUs; all others are those of that run. `host` is the gain without the time of the hosts' calls. Each of the first four is the gain when one more effect is
-/// switched off, in this order: contention, launch, packing, decomposition. A loss is negative if the run is faster with the effect, because its tasks then run in another order.
+/// Losses: the parts of makespan − ideal, which add up to it exactly. `power` is what a steady state takes longer
+/// than a run from cool GPUs; all others are those of that run. `host` is the gain without the time of the hosts'
+/// calls. Each of the first four is the gain when one more effect is switched off, in this order: contention, launch,
+/// packing, decomposition. A loss is negative if the run is faster with the effect, because its tasks then run in
+/// another order.
 struct Losses {
     Seconds contention;     ///< computation and communication sharing compute units, HBM and caches
     Seconds launch;         ///< launches, DMA commands, completions, waits between streams
@@ -65,15 +67,15 @@ struct RunResult {
     /// One line for reports: "gemm 32768x7168x8192 bf16, all_gather first, 8 x mi300x"
     std::string scenario;
     Seconds makespan, serial, gemm, comm, exposed_comm;
-    /// The longer of computation alone and communication alone, without latencies and contention; no order of
-    /// the tasks is faster. Computation: the whole GEMM, or its parts if they are faster. Communication: that
-    /// of `serial` (all peers at once), or of this schedule if it is faster. Of a list also the longest chain (LeastTimes).
+    /// The longer of computation alone and communication alone, without latencies and contention; no order of the
+    /// tasks is faster. Computation: the whole GEMM, or its parts if they are faster. Communication: that of `serial`
+    /// (all peers at once), or of this schedule if it is faster. Of a list also the longest chain (LeastTimes).
     Seconds ideal;
     Seconds makespan_p10, makespan_p90;  ///< over the seeds; makespan is their median
     std::size_t seeds = 1;               ///< simulated; 1 if no order is unspecified
     double speedup = 0;                  ///< serial / makespan
-    std::optional<double>
-        overlap_efficiency;  ///< (speedup − 1) / (serial/ideal − 1); none if there is nothing to gain
+    /// (speedup − 1) / (serial/ideal − 1); none if there is nothing to gain
+    std::optional<double> overlap_efficiency;
     Losses losses;
     Utilisation utilisation;
     double comm_cus = 0;  ///< largest number of compute units that communication uses on one GPU at one time

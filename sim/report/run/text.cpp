@@ -90,10 +90,10 @@ Lines header(const RunResult& result, const Remarks& remarks) {
     const auto add = [&](const char* label, const std::string& text) {
         append(lines, field(left(label, label_columns), text));
     };
-    add("topology", config_text(result, "topology"));
+    lines.push_back(left("topology", label_columns) + config_text(result, "topology"));
     if (const auto changes = result.config.find("what_if"); changes != result.config.end())
         append(lines, what_if_lines(*changes));
-    add("workload", workload_text(result));
+    lines.push_back(left("workload", label_columns) + workload_text(result));
     add("schedule", schedule_text(result.config));
     append(lines, pair_lines(result));
     std::string engine = result.engine + ", " + std::to_string(result.tasks) + " tasks simulated in " +
@@ -104,7 +104,7 @@ Lines header(const RunResult& result, const Remarks& remarks) {
     if (result.config.contains("host")) add("host", config_text(result, "host"));
     if (const auto off = result.config.find("without"); off != result.config.end() && !off->empty())
         engine += ", without " + off->dump();
-    add("engine", engine);
+    lines.push_back(left("engine", label_columns) + engine);
     append(lines, lines_of(result.confidence, SIZE_MAX));
     append(lines, note_lines(remarks.notes));
     return lines;

@@ -135,8 +135,8 @@ std::string sureness(const SweepPoints& points) {
 void add_summary(Page& page, const SweepPoints& points) {
     const SweepInfo& info = points.info;
     if (!info.description.empty()) page.text(info.description);
-    page.text(std::to_string(points.read) + " points of " + std::to_string(info.combinations) + " combinations, " +
-                  std::to_string(points.scenarios.size()) + " scenarios, " +
+    page.text(std::to_string(points.read) + " points of " + std::to_string(info.combinations) +
+                  " combinations, " + std::to_string(points.scenarios.size()) + " scenarios, " +
                   (points.failed == 0 ? "no errors" : std::to_string(points.failed) + " failed") + ".",
               points.failed > 0);
     if (points.kept != Kept::all)
@@ -186,17 +186,20 @@ Page page_of(const SweepPoints& points) {
     Page page("Sweep " + points.info.name);
     add_summary(page, points);
     const auto row_of = [&](const ScenarioBest& one) { return best_row(points, one); };
-    page.heading("Best schedule by scenario",
-                 "Of ideal: the ideal time over the makespan. Runner-up: the best of another schedule; it is slower "
-                 "by the share beside it, most of all for what decides.");
-    page.table({"scenario", "points", "best", "makespan us", "speed-up", "of ideal", "largest loss", "runner-up",
-                "slower by", "what decides"},
+    page.heading(
+        "Best schedule by scenario",
+        "Of ideal: the ideal time over the makespan. Runner-up: the best of another schedule; it is slower "
+        "by the share beside it, most of all for what decides.");
+    page.table({"scenario", "points", "best", "makespan us", "speed-up", "of ideal", "largest loss",
+                "runner-up", "slower by", "what decides"},
                mapped(best_by_scenario(points), row_of), "best");
     page.set_sweep(data_of(points));
-    page.heading("Heat map", "Each cell is the best of all schedules and parameters with these two values, of one "
-                             "operator on one machine. Point at a cell for its point.");
+    page.heading("Heat map",
+                 "Each cell is the best of all schedules and parameters with these two values, of one "
+                 "operator on one machine. Point at a cell for its point.");
     page.view("heat");
-    page.heading("Pareto front", "Points that no other beats in both: time, and what communication takes for it.");
+    page.heading("Pareto front",
+                 "Points that no other beats in both: time, and what communication takes for it.");
     page.view("pareto");
     page.heading("Losses", "The best point of each schedule; the line in a bar is its makespan.");
     page.view("losses");

@@ -74,8 +74,7 @@ GnuplotScript draw_heat_map(const SweepPoints& points, const SweepPlot& plot) {
         if (few && !texts->empty())
             layers.push_back(blocks.add(*texts) + " using 1:2:3 with labels tc rgb '" + colour +
                              "' font ',12' notitle");
-    const std::vector<std::string> rows =
-        y == nullptr ? std::vector<std::string>{"all"} : y->shown();
+    const std::vector<std::string> rows = y == nullptr ? std::vector<std::string>{"all"} : y->shown();
     const std::vector<std::string> columns = x.shown();
     const std::string y_title = y == nullptr ? "" : y->label, value_title = axis_label(metric);
     const int cell = few ? 62 : 18, names = width_of(columns);
@@ -242,9 +241,9 @@ GnuplotScript draw_speedups(const SweepPoints& points, const SweepPlot&) {
                          gnuplot_quoted(schedule == nullptr ? "best" : schedule->values[id]));
     layers.push_back(blocks.add(ideals) +
                      " using 1:2 with points pt 2 ps 0.9 lw 1.5 lc rgb '#000000' title 'if ideal'");
-    layers.push_back(blocks.add(numbers({1, -0.6}) + "\n" + numbers({1, static_cast<double>(all.size()) - 0.4}) +
-                                "\n") +
-                     " using 1:2 with lines lw 1 dt 3 lc rgb '#555555' title 'serial'");
+    layers.push_back(
+        blocks.add(numbers({1, -0.6}) + "\n" + numbers({1, static_cast<double>(all.size()) - 0.4}) + "\n") +
+        " using 1:2 with lines lw 1 dt 3 lc rgb '#555555' title 'serial'");
     const int count = static_cast<int>(all.size()), bars = 620;
     const bool named = all.size() <= most_names;
     const std::vector<std::string> names = named ? points.scenarios : std::vector<std::string>{};
@@ -252,7 +251,8 @@ GnuplotScript draw_speedups(const SweepPoints& points, const SweepPlot&) {
     const std::string key = legend(script, layers.size());
     script.text = blocks.text() + heading(points, "best schedule of each scenario", script, 300) +
                   "set grid x lc rgb '#E6E6E6' lw 1\n" + key +
-                  axis_title('x', axis_label(sweep_metrics[column::speedup])) + number_tics("x", 0, most, bars) +
+                  axis_title('x', axis_label(sweep_metrics[column::speedup])) +
+                  number_tics("x", 0, most, bars) +
                   (named ? named_tics('y', names)
                          : axis_title('y', "scenario, in the order of the page's table") + "unset ytics\n") +
                   "set xrange [0:" + numbers({1.05 * most}) + "]\nset yrange [" + std::to_string(count) +

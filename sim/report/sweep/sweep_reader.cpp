@@ -77,8 +77,8 @@ public:
         for (const SweepInfo::Axis& axis : info.axes)
             for (const std::string& field : axis.fields)
                 if (const auto at = column_of(field)) swept[*at] = field;
-        const bool sweeps_changes = std::ranges::any_of(
-            header, [](const std::string& name) { return name.starts_with("what_if."); });
+        const bool sweeps_changes =
+            std::ranges::any_of(header, [](const std::string& name) { return name.starts_with("what_if."); });
         for (std::size_t i = 0; i < header.size(); ++i) {
             if (header[i] == "what_if" && sweeps_changes) continue;  // each change has its own column
             const auto is = [&](std::optional<std::size_t> at) { return at == i; };
