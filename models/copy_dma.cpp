@@ -15,7 +15,7 @@ namespace {
 //   (traces/h200_4/microbench: 1 MiB takes 20.5 us alone, 13.2 us beside GEMMs). An awaited
 //   end is an event: the stream continues after the event has been seen. A GPU polls for eight events at a time
 //   (at_once.jsonl: four 16 MiB pulls with events end at 57, 115, 172, 229 us). Where a host records marks, events without a
-//   time, a stream waits only for ends that another GPU awaits (traces/h100_2/README.md, Pulls behind marks).
+//   time, a stream waits only for ends that another GPU awaits (traces/h100_2/notes.md, Pulls behind marks).
 // - MI300X: the host thread of a GPU issues copies one at a time and sees their ends one after another.
 // - Back to back: all commands and one schedule come before the first copy, the starts of the others are
 //   hidden behind the copies before, and there is one completion.

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tables of errors for README.md, from the shipped calibrations (run it from the root of the repository).
+"""Tables of errors for README.md and notes.md, from the shipped calibrations (run it from the root of the repository).
 
 error_tables.py public    one line for each fit to a public table of GEMMs: errors of kernels of 20 us and more
 error_tables.py DEVICE    one line for each class of DEVICE's measurements, held out in folds by family

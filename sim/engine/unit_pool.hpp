@@ -114,7 +114,7 @@ private:
     void settle(Pool& pool, std::vector<TaskId>& served, std::vector<TaskId>& resumed);
     void give(Pool& pool, const Waiter& waiter, int within_reach);
     /// True if a GEMM in clusters, of at least this priority, waits for pairs of units. Thread blocks are placed in
-    /// order, so kernels that come later get no units meanwhile, single ones neither (models/calibration/README.md,
+    /// order, so kernels that come later get no units meanwhile, single ones neither (models/calibration/notes.md,
     /// "2026-11-27").
     bool lacks_pairs(const Pool& pool, int priority) const;
     /// Free units whose partner in a pair is held.

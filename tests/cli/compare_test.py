@@ -136,7 +136,7 @@ class Compare(SimTestCase):
                             "none.json")
 
 
-# How it was where these were measured (traces/h100_2/README.md, "Which of two kernels is first").
+# How it was where these were measured (traces/h100_2/notes.md, "Which of two kernels is first").
 GEMMS_FIRST = ("--what-if", "device.launch.gemm_first=1")
 
 

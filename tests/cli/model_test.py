@@ -206,7 +206,7 @@ class ModelSteps(SimTestCase):
         self.report("model", "gemma3_27b", "--topology", "h200_8", "--tokens", "256", "--layers", "70")
 
     def test_measured_layers(self):
-        # steps_2.jsonl was predicted before anyone looked at it (traces/h200_1/steps/README.md). What was reached:
+        # steps_2.jsonl was predicted before anyone looked at it (traces/h200_1/notes.md). What was reached:
         found = self.errors_of_steps("steps_2.jsonl")
         for phase, mean, p90 in (("forward", 0.009, 0.016), ("decode", 0.027, 0.053), ("training", 0.029, 0.043), ("all", 0.021, 0.039)):
             with self.subTest(phase=phase):

@@ -112,7 +112,7 @@ class NewDevice(SimTestCase):
                   "mi355x": ("mi300x", ["--units", "256", "--clock-GHz", "2.4", "--TFLOPS", "bf16=2516.6", "--hbm-GBps", "8000"])}
         self.file("t.csv", "m,n,k,dtype\n" + "".join(f"{m},{n},{k},bf16\n" for m in (1024, 4096, 8192, 16384)
                                                      for n in (2560, 7168, 8192) for k in (2048, 8192)))
-        readme = (ROOT / "sim/topology/README.md").read_text(encoding="utf-8")
+        readme = " ".join((ROOT / "sim/topology/README.md").read_text(encoding="utf-8").split())
         for device, (like, flags) in sheets.items():
             self.output("new", "device", "like_" + device, "--like", like, *flags, "--out", ".")
             times = [[row["predicted_us"] for row in self.result("cost", "--topology", topology, "--from", "t.csv",

@@ -1,6 +1,6 @@
-"""What READMEs promise, as data: commands to run, blocks that a program prints, figures that a program knows.
+"""What READMEs and notes promise, as data: commands to run, blocks that a program prints, figures that a program knows.
 
-A README states where its contents come from in comments, which a reader of the rendered page does not see:
+A README, or a notes.md beside it, states where its contents come from in comments, which a reader of the rendered page does not see:
 
     <!-- output: COMMAND -->         before a fenced block or a table: exactly what COMMAND prints
     <!-- values: COMMAND             after prose or a table: COMMAND prints JSON, which the expressions call `r`;
@@ -50,8 +50,8 @@ class Value:
 
 
 def readmes():
-    """Every README of the repository, by path from the root; none of build trees."""
-    found = [path for path in ROOT.rglob("README.md")
+    """Every README of the repository and the notes beside it, by path from the root; none of build trees."""
+    found = [path for name in ("README.md", "notes.md") for path in ROOT.rglob(name)
              if not path.relative_to(ROOT).parts[0].startswith(("build", "."))]
     return {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8") for path in sorted(found)}
 
@@ -109,7 +109,7 @@ def rows(text):
 
 
 def predicted(reproduced, figure):
-    """The prediction of that name among the rows of configs/experiments/README.md."""
+    """The prediction of that name among the rows of configs/experiments/notes.md."""
     return float(find(reproduced, figure=figure)["predicted"])
 
 

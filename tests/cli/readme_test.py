@@ -1,6 +1,7 @@
 """READMEs are true: their commands run, what they show is what the program prints, and what they name exists.
 
 readme_marks.py says how a README states where its contents come from."""
+import os
 import re
 import shutil
 import unittest
@@ -8,6 +9,12 @@ import unittest
 import readme_marks
 from readme_marks import LONG, ROOT, ReadmeTestCase, agrees, commands, fenced, outputs, readmes, tables, values, without_clock
 from sim_case import SimTestCase
+
+
+def anchors(text):
+    """What a link to a heading is called: lower case, dashes for blanks, no other signs."""
+    headings = re.findall(r"^#+ (.*)$", re.sub(r"^```.*?^```$", "", text, flags=re.M | re.S), re.M)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
 class ReadmeCommands(ReadmeTestCase):
@@ -98,6 +105,18 @@ class ReadmeNames(SimTestCase):
             for row in table[2:]:
                 for name in re.findall(r"`([a-z0-9_]+)`", row[0]):
                     self.assertIn(name, schedules)
+
+    def test_links_lead_to_headings(self):
+        # [text](path#heading) or [text](#heading).
+        texts = {**readmes(), "CONTRIBUTING.md": (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")}
+        followed = 0
+        for name, text in texts.items():
+            for path, heading in re.findall(r"\]\(([^)#:]*)#([^)]+)\)", text):
+                with self.subTest(readme=name, path=path, heading=heading):
+                    target = os.path.normpath(os.path.join(os.path.dirname(name), path)) if path else name
+                    self.assertIn(heading, anchors(texts[target]))
+                followed += 1
+        self.assertGreaterEqual(followed, 50)
 
     def test_paths_and_links_exist(self):
         # `sim/run/run.cpp` in backticks, and [text](path) where it is no address.

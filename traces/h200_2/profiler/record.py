@@ -1,4 +1,4 @@
-"""Records what README.md describes: three times all-gather, then GEMM, a process a GPU. Usage: record.py FOLDER"""
+"""Records what ../notes.md describes: three times all-gather, then GEMM, a process a GPU. Usage: record.py FOLDER"""
 import os
 import sys
 

@@ -1,4 +1,4 @@
-"""Records what README.md describes: PyTorch's async tensor parallelism, a process a GPU. Usage: record.py FOLDER"""
+"""Records what ../notes.md describes: PyTorch's async tensor parallelism, a process a GPU. Usage: record.py FOLDER"""
 import os
 import sys
 

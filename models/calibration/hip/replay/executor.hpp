@@ -19,7 +19,7 @@ struct PlacedPlan {
 
 /// Launches a kernel on each stream that a plan may use: on those for GEMMs, for local kernels and for copies, then on
 /// those of high priority. If a GEMM and a copy become ready together, the order of these launches decides which of the
-/// two begins first, for as long as the process lives (traces/h200_2/stream_order/README.md).
+/// two begins first, for as long as the process lives (traces/h200_2/notes.md, "stream_order").
 void open_streams(Machine& machine);
 
 /// Library GEMMs by shape, kept from plan to plan; one workspace a GPU.
