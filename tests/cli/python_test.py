@@ -328,7 +328,7 @@ print(overlap.explain("h200")["text"])"""], cwd=self.folder, capture_output=True
             import pandas  # noqa: F401
         except ImportError:
             self.skipTest("pandas is not installed (python3-pandas)")
-        examples = sorted((ROOT / "sim/python/examples").glob("*.py"))
+        examples = sorted((ROOT / "configs/examples/08_python").glob("*.py"))
         self.assertTrue(examples)
         for example in examples:
             self.assertTrue(self.python(example.read_text(encoding="utf-8")))
