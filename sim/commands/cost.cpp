@@ -193,19 +193,21 @@ KernelPrice kernel_price(const KernelRow& row, const Machine& machine, const Cos
             evidence(KernelTableKind::moe, Basis::derived)};
 }
 
-/// Prints the table with columns `added`, whose values `price` puts into the object of a row.
-void print_priced(const CostFlags& flags, const CsvTable& table, std::vector<std::string> added,
-                  const Remarks& remarks, const std::function<void(std::size_t row, Json& entry)>& price) {
-    Json rows = Json::array();
-    if (!remarks.what_if.empty()) added.emplace_back("what_if");
-    std::vector<std::vector<std::string>> cells;
-    for (std::size_t row = 0; row < table.rows(); ++row) {
-        Json& entry = rows.emplace_back(table.row_as_json(row));
-        price(row, entry);
-        if (!remarks.what_if.empty()) entry["what_if"] = remarks.what_if;
-        cells.push_back(mapped(added, [&](const std::string& column) { return csv_cell(entry[column]); }));
+/// A table with the columns `added`.
+struct PricedTable {
+    std::vector<std::string> added;
+    std::vector<Json> rows;  ///< an object of all columns for each row
+};
+
+void print_priced(const CostFlags& flags, const CsvTable& table, PricedTable priced, const Remarks& remarks) {
+    if (!remarks.what_if.empty()) {
+        priced.added.emplace_back("what_if");
+        for (Json& row : priced.rows) row["what_if"] = remarks.what_if;
     }
-    print(flags.format == "json" ? json_text(rows) + "\n" : table.with_columns(added, cells));
+    if (flags.format == "json") return print(json_text(priced.rows) + "\n");
+    print(table.with_columns(priced.added, mapped(priced.rows, [&](const Json& row) {
+        return mapped(priced.added, [&](const std::string& column) { return csv_cell(row.at(column)); });
+    })));
 }
 
 /// How sure a price is, for the columns that a table gets.
@@ -214,22 +216,25 @@ void add_confidence(const PricedPart& price, Json& entry) {
     for (const std::string key : {"basis", "error_pct"}) entry[key] = sure[key];
 }
 
-void price_table(const CostFlags& flags, const Machine& machine, const CostModels& models,
-                 const Remarks& remarks) {
-    CsvTable table = read_csv_table(flags.from);
-    if (const auto kind = kernel_table_of(table)) {
-        KernelRowReader reader;
-        print_priced(
-            flags, table, {"predicted_us", "basis", "error_pct"}, remarks, [&](std::size_t row, Json& entry) {
-                const KernelPrice price = kernel_price(reader.read(table, row, *kind), machine, models);
-                entry["predicted_us"] = price.us;
-                add_confidence({"", price.evidence}, entry);
-            });
-        return;
+PricedTable priced_kernels(const CsvTable& table, KernelTableKind kind, const Machine& machine,
+                           const CostModels& models) {
+    PricedTable priced{{"predicted_us", "basis", "error_pct"}, {}};
+    KernelRowReader reader;
+    for (std::size_t row = 0; row < table.rows(); ++row) {
+        Json& entry = priced.rows.emplace_back(table.row_as_json(row));
+        const KernelPrice price = kernel_price(reader.read(table, row, kind), machine, models);
+        entry["predicted_us"] = price.us;
+        add_confidence({"", price.evidence}, entry);
     }
+    return priced;
+}
+
+PricedTable priced_gemms(const CsvTable& table, const CostFlags& flags, const Machine& machine,
+                         const CostModels& models) {
     for (const char* column : {"m", "n", "k", "dtype"}) table.require(column);
-    const std::vector<std::string> added{"predicted_us", "gemm_library", "basis", "error_pct"};
-    print_priced(flags, table, added, remarks, [&](std::size_t row, Json& entry) {
+    PricedTable priced{{"predicted_us", "gemm_library", "basis", "error_pct"}, {}};
+    for (std::size_t row = 0; row < table.rows(); ++row) {
+        Json& entry = priced.rows.emplace_back(table.row_as_json(row));
         GemmShape shape;
         shape.m = table.integer(row, "m");
         shape.n = table.integer(row, "n");
@@ -243,7 +248,8 @@ void price_table(const CostFlags& flags, const Machine& machine, const CostModel
         entry["predicted_us"] = kernel_us(shape, machine, models);
         entry["gemm_library"] = to_json(price)["library"];
         add_confidence(price, entry);
-    });
+    }
+    return priced;
 }
 
 /// The one task that is asked for.
@@ -264,17 +270,30 @@ void execute(const CostFlags& flags) {
     assign_what_ifs(remarks.what_if, flags.what_if);
     const Machine machine = folder.machine(topology, WhatIf(remarks.what_if, "command line"));
     const CostModels models(flags.cost_models);
-    if (!flags.from.empty()) return price_table(flags, machine, models, remarks);
-    const Task task = task_of(flags, machine);
-    const auto us = [&](const Machine& on) { return isolated_time(models.cost(task, on), on.resources); };
-    for (const auto& [key, value] : remarks.what_if.items()) {
-        Json others = remarks.what_if;
-        others.erase(key);
-        if (us(folder.machine(topology, WhatIf(others, "command line"))) == us(machine))
-            remarks.notes.push_back("what-if " + key + "=" + unquoted(value) +
-                                    ": changes nothing in this time");
+    // `times` of a machine are what this command prints.
+    const auto note_no_effects = [&](const std::string& place, const auto& times) {
+        for (const auto& [key, value] : remarks.what_if.items()) {
+            Json others = remarks.what_if;
+            others.erase(key);
+            if (times(folder.machine(topology, WhatIf(others, "command line"))) == times(machine))
+                remarks.notes.push_back(no_effect_note(key, value, place));
+        }
+        for (const std::string& note : remarks.notes) spdlog::warn("{}", note);
+    };
+    if (!flags.from.empty()) {
+        const CsvTable table = read_csv_table(flags.from);
+        const auto priced = [&](const Machine& on) {
+            if (const auto kind = kernel_table_of(table)) return priced_kernels(table, *kind, on, models);
+            return priced_gemms(table, flags, on, models);
+        };
+        note_no_effects("these times", [&](const Machine& on) {
+            return mapped(priced(on).rows, [](const Json& row) { return row.at("predicted_us"); });
+        });
+        return print_priced(flags, table, priced(machine), remarks);
     }
-    for (const std::string& note : remarks.notes) spdlog::warn("{}", note);
+    const Task task = task_of(flags, machine);
+    note_no_effects("this time",
+                    [&](const Machine& on) { return isolated_time(models.cost(task, on), on.resources); });
     const PricedPart price = confidence_in(task, machine, flags);
     Json json = described(task, machine, models);
     if (flags.copy.empty()) json["gemm_library"] = to_json(price)["library"];

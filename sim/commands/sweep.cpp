@@ -95,7 +95,7 @@ std::string summary(const SweepFolder& folder, std::uint64_t before, double seco
     return text;
 }
 
-/// Warns of changes of the machine that mislead, as its last point has them.
+/// Warns of changes of the machine that mislead, or change nothing, as its last point has them.
 void warn_of_what_ifs(const DesignSpace& space, const ConfigFolder& configs) {
     constexpr std::uint64_t most_looked_at = 10'000;
     Expressions constraints = space.constraints();
@@ -105,8 +105,10 @@ void warn_of_what_ifs(const DesignSpace& space, const ConfigFolder& configs) {
     if (!last || last->config.what_if.empty()) return;
     try {
         const Scenario scenario = resolve(last->config, configs);
-        for (const std::string& note : Remarker(configs).notes_of_values(last->config, scenario))
-            spdlog::warn("{}", note);
+        const Remarks remarks =
+            Remarker(configs).on(last->config, scenario, makespan_of(scenario),
+                                 {.place = "in point " + std::to_string(last->number), .of_sweep = true});
+        for (const std::string& note : remarks.notes) spdlog::warn("{}", note);
     } catch (const UserError&) {  // the row of the point says it
     }
 }

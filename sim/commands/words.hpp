@@ -6,11 +6,11 @@
 
 namespace overlap {
 
-/// sim/README.md and sim/transformer/README.md; put in by the build.
+/// sim/README.md, sim/transformer/README.md and sim/report/words.md; put in by the build.
 extern const std::string_view readme_text;
 
-/// A word of the program's output, as a row of a table in sim/README.md or sim/transformer/README.md defines it. The
-/// build puts these files into the program, so that the definitions exist once.
+/// A word of the program's output, as a row of a table in one of these files defines it. The build puts
+/// them into the program, so that the definitions exist once.
 struct Word {
     std::vector<std::string> names;  ///< "exposed_comm_us", "exposed communication"
     std::string kind;                ///< the table's first heading: number, loss, price, word

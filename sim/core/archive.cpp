@@ -7,8 +7,10 @@
 #include <fstream>
 #include <memory>
 
+#include "sim/core/available_memory.hpp"
 #include "sim/core/errors.hpp"
 #include "sim/core/input_file.hpp"
+#include "sim/core/notices.hpp"
 #include "sim/core/shown.hpp"
 
 namespace overlap {
@@ -79,9 +81,19 @@ std::string decompressed(const std::filesystem::path& file, const std::string& e
     archive_entry* entry = nullptr;
     if (checked(archive_read_next_header(reader.get(), &entry)) == ARCHIVE_EOF) return text;
     std::array<char, block_bytes> block;
+    const Bytes available = available_memory();
+    std::size_t reserved = 0;
+    SlowNotice slow;
     while (const la_ssize_t size = checked(archive_read_data(reader.get(), block.data(), block.size()))) {
-        if (text.size() + static_cast<std::size_t>(size) > most_bytes) fail(file, "holds more than 4 GiB");
         text.append(block.data(), static_cast<std::size_t>(size));
+        // Growing copies the text into one of twice its capacity.
+        if (text.capacity() != reserved) {
+            reserved = text.capacity();
+            require_memory_for(one_line(file.string()) + ": " + memory_text(Bytes(double(text.size()))) +
+                                   " of text and more",
+                               Bytes(3.0 * static_cast<double>(reserved)), available);
+        }
+        slow.at([&] { return file.string() + ": expanding, " + memory_text(Bytes(double(text.size()))) + " so far"; });
     }
     return text;
 }

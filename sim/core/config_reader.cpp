@@ -80,6 +80,13 @@ std::int64_t ConfigObject::checked_integer(const Json& value, const std::string&
     return number;
 }
 
+void ConfigObject::version(int newest) {
+    if (has("schema"))
+        integer("schema", newest, newest);
+    else
+        allowed_.emplace_back("schema");
+}
+
 std::int64_t ConfigObject::integer(const std::string& key, std::int64_t low, std::int64_t high) {
     return checked_integer(at(key), key, low, high);
 }

@@ -22,6 +22,8 @@ public:
     bool has(std::string_view key) const;
     double number(const std::string& key, Range range);
     std::int64_t integer(const std::string& key, std::int64_t low, std::int64_t high);
+    /// The key "schema", which may be left out: a file of the `newest` version, the only one that is read.
+    void version(int newest);
     std::string text(const std::string& key);
     bool boolean(const std::string& key);
     /// One of `names`; returns its index.

@@ -90,10 +90,12 @@ T read_all_keys(ConfigObject& from, std::type_identity_t<InputKeys<T>> keys) {
 template <class T>
 InputKey<T> version_key(const std::string& kind, const std::string& history = "") {
     const int version = newest_version(kind);
-    return {"schema",
-            {{"description", "Version of this file format." + history}, {"const", version}},
-            [=](ConfigObject& from, const std::string& key, T&) { from.integer(key, version, version); },
-            [=](const T&) { return version; }};
+    const InputKey<T> key{"schema",
+                          {{"description", "Version of this file format; the newest if left out." + history},
+                           {"const", version}},
+                          [=](ConfigObject& from, const std::string&, T&) { from.version(version); },
+                          [=](const T&) { return version; }};
+    return key.optional();
 }
 
 /// Throw UserError if the text, or one of the texts, is empty.

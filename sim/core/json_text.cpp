@@ -1,4 +1,3 @@
-#include <chrono>
 #include <set>
 
 #include "sim/core/available_memory.hpp"
@@ -100,10 +99,7 @@ private:
     void check() {
         require_memory_for(origin_ + ": " + std::to_string(values_) + " values and more",
                            Bytes(static_cast<double>(bytes_)), available_);
-        const auto now = std::chrono::steady_clock::now();
-        if (now < next_said_) return;
-        next_said_ = now + std::chrono::seconds(2);
-        notice(origin_ + ": reading, " + std::to_string(values_) + " values so far");
+        slow_.at([&] { return origin_ + ": reading, " + std::to_string(values_) + " values so far"; });
     }
 
     std::string origin_;
@@ -114,8 +110,7 @@ private:
     Json* member_ = nullptr;  ///< value of the key that was read last
     std::size_t values_ = 0, bytes_ = 0;
     Bytes available_ = available_memory();
-    std::chrono::steady_clock::time_point next_said_ =
-        std::chrono::steady_clock::now() + std::chrono::seconds(2);
+    SlowNotice slow_;
 };
 
 }  // namespace

@@ -39,7 +39,7 @@ const Json& at_path(const Json& result, const std::string& field) {
 }
 
 RunConfig variant_config(const PublishedExperiment& experiment, const DesignPoint& scenario,
-                         const std::string& variant, const ConfigFolder& folder) {
+                         const std::string& variant, const ConfigFolder& folder, const Json& what_if) {
     Json config = experiment.scenarios.run_config(scenario.values);
     set_fields(config, experiment.variants.at(variant), [&](const std::string& name) {
         const ConfigFile file = read_config_file(folder.find("workloads", name), "workload");
@@ -47,6 +47,7 @@ RunConfig variant_config(const PublishedExperiment& experiment, const DesignPoin
         file.view();  // an object
         return file.json;
     });
+    if (!what_if.empty()) config["what_if"].update(what_if);
     return read_run_config(config, experiment.file + ": /variants/" + variant);
 }
 
@@ -100,7 +101,8 @@ void name_fastest(const std::string& name, const std::vector<std::string>& membe
 }
 
 /// For each scenario, the values that expressions may use.
-std::vector<Json> run_all(const PublishedExperiment& experiment, const ConfigFolder& folder) {
+std::vector<Json> run_all(const PublishedExperiment& experiment, const ConfigFolder& folder,
+                          const Json& what_if) {
     const std::vector<DesignPoint> scenarios = scenarios_of(experiment.scenarios);
     const std::vector<std::string> fields = result_fields();
     const std::vector<std::string> variants = keys_of(experiment.variants);
@@ -108,8 +110,8 @@ std::vector<Json> run_all(const PublishedExperiment& experiment, const ConfigFol
     Resolver resolver(folder, static_cast<int>(std::max(1U, std::thread::hardware_concurrency())));
     Baselines baselines;
     tbb::parallel_for(std::size_t{0}, results.size(), [&](std::size_t i) {
-        const RunConfig config =
-            variant_config(experiment, scenarios[i / variants.size()], variants[i % variants.size()], folder);
+        const RunConfig config = variant_config(experiment, scenarios[i / variants.size()],
+                                                variants[i % variants.size()], folder, what_if);
         results[i] = to_json(run(resolver.resolve(config), {false, &baselines}));
     });
     const auto result = [&](std::size_t scenario, std::size_t variant) -> const Json& {
@@ -170,8 +172,9 @@ ReproducedCase judge(const PublishedExperiment& experiment, std::size_t number,
 
 }  // namespace
 
-ReproducedExperiment reproduce(const PublishedExperiment& experiment, const ConfigFolder& folder) {
-    const std::vector<Json> scenarios = run_all(experiment, folder);
+ReproducedExperiment reproduce(const PublishedExperiment& experiment, const ConfigFolder& folder,
+                               const Json& what_if) {
+    const std::vector<Json> scenarios = run_all(experiment, folder, what_if);
     ReproducedExperiment result{
         experiment.system, experiment.name, experiment.description, experiment.source, {}};
     for (std::size_t number = 0; number < experiment.cases.size(); ++number)

@@ -23,12 +23,15 @@ struct ReproducedExperiment {
 };
 
 /// Runs every scenario with every variant on all cores and evaluates the figures. Throws UserError for an
-/// impossible run, an expression that gives no number, or a figure without scenarios.
-ReproducedExperiment reproduce(const PublishedExperiment& experiment, const ConfigFolder& folder);
+/// impossible run, an expression that gives no number, or a figure without scenarios. `what_if`: of all runs, beside
+/// their own.
+ReproducedExperiment reproduce(const PublishedExperiment& experiment, const ConfigFolder& folder,
+                               const Json& what_if = Json::object());
 
 /// markdown: a table of experiments, an empty line, a table of figures.
 enum class ReproductionFormat { text, json, csv, markdown };
 inline const std::array<std::string, 4> reproduction_format_names{"text", "json", "csv", "markdown"};
-std::string render(const std::vector<ReproducedExperiment>& experiments, ReproductionFormat format);
+std::string render(const std::vector<ReproducedExperiment>& experiments, ReproductionFormat format,
+                   const Remarks& remarks = {});
 
 }  // namespace overlap

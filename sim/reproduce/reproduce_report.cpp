@@ -79,6 +79,12 @@ std::string text(const std::vector<ReproducedExperiment>& experiments) {
     return out + summary(tally(experiments)) + '\n';
 }
 
+std::string with_line_ends(const std::vector<std::string>& lines) {
+    std::string text;
+    for (const std::string& line : lines) text += line + '\n';
+    return text;
+}
+
 std::string table_of_cases(const std::vector<ReproducedExperiment>& experiments) {
     std::string out =
         "| system | figure | kind | published | predicted | accepted | status |\n"
@@ -124,16 +130,17 @@ Json reproduced_json(const ReproducedCase& one) {
             {"as_stated", one.as_stated()}};
 }
 
-std::string csv(const std::vector<ReproducedExperiment>& experiments) {
+std::string csv(const std::vector<ReproducedExperiment>& experiments, const Remarks& remarks) {
     std::string out =
-        "system,experiment,case,kind,published,predicted,low,high,unit,status,as_stated,reason\n";
+        "system,experiment,case,kind,published,predicted,low,high,unit,status,as_stated,reason," +
+        remark_columns + "\n";
     for_each_case(experiments, [&](const ReproducedExperiment& experiment, const ReproducedCase& one) {
         const Json json = reproduced_json(one);
         out += csv_cell(experiment.system) + "," + csv_cell(experiment.name);
         for (const char* key : {"name", "kind", "published", "predicted", "low", "high", "unit", "status",
                                 "as_stated", "reason"})
             out += "," + csv_cell(json.at(key));
-        out += '\n';
+        out += "," + remark_cells(remarks) + '\n';
     });
     return out;
 }
@@ -162,12 +169,18 @@ Json json(const std::vector<ReproducedExperiment>& experiments) {
 
 }  // namespace
 
-std::string render(const std::vector<ReproducedExperiment>& experiments, ReproductionFormat format) {
-    if (format == ReproductionFormat::json) return json(experiments).dump(2) + '\n';
-    if (format == ReproductionFormat::csv) return csv(experiments);
+std::string render(const std::vector<ReproducedExperiment>& experiments, ReproductionFormat format,
+                   const Remarks& remarks) {
+    if (format == ReproductionFormat::json) {
+        Json all = json(experiments);
+        if (!remarks.what_if.empty()) add_remarks(remarks, all);
+        return all.dump(2) + '\n';
+    }
+    if (format == ReproductionFormat::csv) return csv(experiments, remarks);
     if (format == ReproductionFormat::markdown)
-        return table_of_experiments(experiments) + '\n' + table_of_cases(experiments);
-    return text(experiments);
+        return table_of_experiments(experiments) + '\n' + table_of_cases(experiments) +
+               with_line_ends(texts_of(remarks));
+    return with_line_ends(lines_of(remarks)) + text(experiments);
 }
 
 }  // namespace overlap

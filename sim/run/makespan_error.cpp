@@ -207,14 +207,11 @@ Confidence confidence_of(const Scenario& scenario, const TaskGraph& graph, const
     confidence.parts = mapped(prices, &Priced::part);
     // Measured schedules are those that `replay` runs once, all enqueued beforehand by one thread: GEMMs and copies,
     // without own kernels, barriers and library collectives. Measured layers are dense ones on one GPU.
-    const bool own_kernel =
-        scenario.schedule->own_kernel ||
-        std::ranges::any_of(scenario.pairs, [](const PairChoice& pair) { return pair.schedule->own_kernel; });
     const bool other_work = has_streaming(graph) || std::ranges::any_of(prices, [](const Priced& one) {
                                 return one.factor == &Lengthened::collectives;
                             });
     const bool is_schedule =
-        !own_kernel && !other_work && !has_barriers(graph) && scenario.repeat == Repeat::once;
+        !scenario.needs_own_kernel() && !other_work && !has_barriers(graph) && scenario.repeat == Repeat::once;
     const bool is_layer = machine.topology.gpus() == 1 && is_dense_layer(graph);
     const auto& known = is_layer ? machine.evidence.layers : machine.evidence.schedules;
     if (known && (is_layer || is_schedule) && scenario.host == nullptr) {

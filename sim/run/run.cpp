@@ -196,6 +196,7 @@ RunResult run_whole(bool share_cores, const Scenario& scenario, const RunOptions
     result.losses.host += result.makespan - simulated.makespan;
     result.steady = steady.steady;
     result.tasks = graph.size() * static_cast<std::size_t>(alike ? alike->of_orbit() : 1);
+    result.own_kernel = scenario.needs_own_kernel();
     result.engine = scenario.engine;
     result.simulated_gpus = own.simulated_gpus();
     result.gpus = scenario.machine->topology.gpus();

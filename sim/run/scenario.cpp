@@ -68,6 +68,11 @@ TaskGraph Scenario::graph_by_data() const {
     return operators(false);
 }
 
+bool Scenario::needs_own_kernel() const {
+    return schedule->own_kernel ||
+           std::ranges::any_of(pairs, [](const PairChoice& pair) { return pair.schedule->own_kernel; });
+}
+
 bool Scenario::runs_by_data() const {
     return workload.pair() == nullptr && workload.list_order == ListOrder::data && pairs.empty() &&
            schedule->takes("algorithm") && !schedule->make()->in_sequence();

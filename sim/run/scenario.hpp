@@ -52,6 +52,8 @@ struct Scenario {
     /// Whether streams run the first operator whose data are there (ListOrder::data). Schedules that cut pairs go in
     /// the order of the list: their pieces rely on the order of streams.
     bool runs_by_data() const;
+    /// Whether its schedule, or one of a list's pairs, needs a kernel of one's own (ScheduleEntry::own_kernel).
+    bool needs_own_kernel() const;
     /// How much later than a GPU's first stream its other streams begin.
     Seconds release() const { return host == nullptr ? Seconds() : host->release; }
     /// Exact, but of a list with `pairs` the number of edges, and with host calls both numbers, are at most this.

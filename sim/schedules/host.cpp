@@ -191,8 +191,7 @@ Seconds Host::of_operator(const std::string& schedule, CollectiveKind collective
 
 Host read_host(const ConfigFile& file) {
     ConfigObject config = file.view();
-    const int version = newest_version("host");
-    config.integer("schema", version, version);
+    config.version(newest_version("host"));
     Host host;
     host.name = config.text("name");
     host.description = config.text("description");

@@ -251,7 +251,7 @@ InputKeys<SweepFile> sweep_keys() {
     Json fields = map_schema("", path, values, 1), point{{"type", "object"}, {"propertyNames", path}};
     fields.erase("description");
     static const std::vector<InputKey<S>> keys{
-        version_key<S>("sweep"), text_key<S>("name", &S::name, "As the file is called, without .json."),
+        version_key<S>("sweep"), text_key<S>("name", &S::name, "As the file is called, without .json, which it is if left out.").optional(),
         text_key<S>("description", &S::description, "What is swept, and for what.").optional(),
         object_key<S>("base", &S::base, {{"$ref", "#/definitions/base"}}).optional(),
         InputKey<S>("axes", map_schema("Values of each field in turn; all combinations, the last axis fastest.", path, values), [](ConfigObject& from, const std::string& key, S& to) {

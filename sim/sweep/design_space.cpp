@@ -55,6 +55,7 @@ DesignSpace::DesignSpace(const Json& given, const std::string& name, const Confi
     require_kind(json, file_, FileKind::sweep);
     ConfigObject sweep(json, file_);
     read(sweep, folder, true, looked);
+    if (sweep_.name.empty()) sweep_.name = std::filesystem::path(file_).stem().string();
     if (sweep_.axes.empty()) sweep.fail("", "sweeps nothing, expected one of 'axes', 'zipped', 'points'");
 }
 

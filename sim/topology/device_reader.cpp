@@ -96,8 +96,7 @@ private:
 };
 
 void overlay(ConfigObject& config, ConfigObject& calibration, const std::string& device) {
-    const int version = newest_version("calibration");
-    calibration.integer("schema", version, version);
+    calibration.version(newest_version("calibration"));
     if (const std::string of = calibration.text("device"); !device.empty() && of != device)
         calibration.fail("device", "is '" + of + "', expected '" + device + "'");
     // Read by read_gemm_calibration and read_kernel_calibration
@@ -113,8 +112,7 @@ DeviceSpec read(ConfigObject config, ConfigObject* calibration) {
     DeviceSpec device;
     KeptErrors errors;
     DeviceReader at(config, errors);
-    const int version = newest_version("device");
-    errors.keep([&] { config.integer("schema", version, version); });
+    errors.keep([&] { config.version(newest_version("device")); });
     at.text("name", "", device.name);
     if (calibration != nullptr) overlay(config, *calibration, device.name);
     at.text("description", "", device.description);

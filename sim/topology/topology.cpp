@@ -24,7 +24,7 @@ std::span<const Field<ClusterSize>> size_fields() {
 
 Topology::Topology(ConfigObject config, DeviceSpec device)
     : device_(std::make_shared<const DeviceSpec>(std::move(device))) {
-    config.integer("schema", 1, 1);
+    config.version(newest_version("topology"));
     name_ = config.text("name");
     config.text("description");
     config.text("device");

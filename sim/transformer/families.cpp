@@ -51,7 +51,7 @@ Families read_families(const std::filesystem::path& file) {
     Families families{read_json_file(file)};
     ConfigObject table(families.table, file.string());
     for (const char* text : {"description", "source"}) table.text(text);
-    table.integer("schema", 1, 1);
+    table.version(1);
     for (const char* part : {"text_parts", "by_keys", "left_out", "harmless"})
         if (!table.raw(part).is_array()) table.fail(part, "is no list");
     for (const char* part : {"keys", "aliases", "layer_types", "facts", "families"}) table.object(part);

@@ -255,6 +255,7 @@ Json model_schema(const Families& families) {
         for (const auto& key : group.value().items())
             if (key.key().find('.') == std::string::npos)
                 keys[key.key()] = key_schema(group.key(), key.value().get<std::string>());
+    keys["num_hidden_layers"]["maximum"] = most_layers;
     for (const auto& key : families.table["aliases"].items())
         for (const Json& alias : key.value()) {
             const auto name = alias.get<std::string>();

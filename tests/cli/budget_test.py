@@ -89,11 +89,17 @@ class Budget(SimTestCase):
         self.assertEqual(self.run_with(tiny, *PAIR, "--allow-large").returncode, 0)
         self.refused_with({"OVERLAP_MEMORY_GB": "much"}, PAIR, "OVERLAP_MEMORY_GB is 'much'")
 
+    def test_what_expands_beyond_memory_is_refused_before_it_is_all_there(self):
+        """300 kB of gzip hold 300 MB of text."""
+        (self.folder / "many.jsonl.gz").write_bytes(gzip.compress(b" " * 300_000_000))
+        self.refused_with({"OVERLAP_MEMORY_GB": "0.2"}, ["compare", "many.jsonl.gz"],
+                          "many.jsonl.gz: ", " of text and more take about ", "of memory, but 200 MB are available")
+
     def test_a_compressed_trace_that_takes_more_memory_than_there_is_when_parsed_is_refused(self):
         # 20 MB of spaces, 20 kB compressed; JSON takes 8 times its size.
         (self.folder / "trace.json.gz").write_bytes(gzip.compress(b'{"traceEvents": [' + b" " * 20_000_000 + b"]}"))
-        self.refused_with({"OVERLAP_MEMORY_GB": "0.05"}, ["import", "trace.json.gz", "--out", "case.json"],
-                          "the contents of trace.json.gz", "50 MB are available")
+        self.refused_with({"OVERLAP_MEMORY_GB": "0.1"}, ["import", "trace.json.gz", "--out", "case.json"],
+                          "the contents of trace.json.gz", "100 MB are available")
         self.assertFalse((self.folder / "case.json").exists())
 
     def test_candidates_of_advice_that_take_more_memory_than_there_is_are_refused(self):

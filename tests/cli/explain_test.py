@@ -77,6 +77,43 @@ class Explain(SimTestCase):
         self.assertIn("GEMMs of the MLP", down)
         self.assertIn("GEMMs of the gradients", down)
 
+    # Values of these keys are named by the data: what was swept, chosen or priced.
+    NAMED_BY_DATA = ("config", "values", "schedules", "prices", "what_if", "params", "labels")
+
+    def keys(self, json_value):
+        found = set()
+        if isinstance(json_value, dict):
+            for key, value in json_value.items():
+                found.add(key)
+                if key not in self.NAMED_BY_DATA:
+                    found |= self.keys(value)
+        elif isinstance(json_value, list):
+            for value in json_value:
+                found |= self.keys(value)
+        return found
+
+    def test_every_key_of_every_json_output_is_explained(self):
+        run = ["--topology", "h200_8", "--schedule", "ring_chunked"]
+        gemm = ["--topology", "h200_8", "--gemm", "8192x2560x8192"]
+        outputs = {"run": [*run, "--steady"], "model": ["model", "llama3_8b", "--topology", "h200_8"], "advise": ["advise", *gemm],
+                   "cost": ["cost", "--device", "h200", "--gemm", "8192x2560x8192"], "copy": ["cost", "--device", "h200", "--copy", "64MiB"],
+                   "sensitivity": ["sensitivity", *run], "compare": ["compare", str(ROOT / "traces/h200_2/measured"), "--tolerances", str(ROOT / "configs/tolerances/h100_fifth.json")],
+                   "reproduce": ["reproduce", "comet"]}
+        keys = {"own_kernel"}
+        for name, command in outputs.items():
+            result = self.sim(*command, "--format", "json")
+            self.assertIn(result.returncode, (0, 3), name + result.stderr)
+            found = self.keys(json.loads(result.stdout))
+            self.assertGreater(len(found), 5, name)
+            keys |= found
+        out = self.folder / "out"
+        sweep = self.file("s.json", {"base": {"topology": "h200_8", "schedule": "ring_chunked"}, "axes": {"params.chunks": [2, 4]}})
+        self.output("sweep", sweep, "--out", str(out))
+        keys |= set((out / "points.csv").read_text().splitlines()[0].split(","))
+        for key in sorted(keys):
+            with self.subTest(key=key):
+                self.assertGreater(len(self.output("explain", key).splitlines()), 1)
+
     def test_definitions_are_those_of_the_readme(self):
         readme = (ROOT / "sim" / "README.md").read_text(encoding="utf-8")
         for name, part in (("regret", "time of the chosen schedule over time of the best schedule, minus 1"),

@@ -85,13 +85,18 @@ class Remarks(SimTestCase):
             "advise": (["advise", "--topology", "h200_2", "--gemm", "4096x4096x4096", "--top", "1"], ["text", "json", "csv"]),
             "model": (["model", "llama3_8b", "--topology", "h200_2", "--tokens", "1024"], ["text", "json", "csv", "md"]),
             "cost": (["cost", "--device", "h200", "--gemm", "4096x4096x4096"], ["text", "json"]),
+            "cost of a table": (["cost", "--device", "h200", "--from", self.file("t.csv", "m,n,k,dtype\n512,512,512,bf16\n")], ["csv", "json"]),
+            "reproduce": (["reproduce", "iris"], ["text", "json", "csv", "markdown"]),
             "sensitivity": (["sensitivity", *RUN, "--only", "hardware"], ["text", "json", "csv"])}
         for name, (command, formats) in commands.items():
             for form in formats:
                 with self.subTest(command=name, format=form):
-                    text = self.sim(*command, *change, "--format", form).stdout
-                    self.assertIn("device.dma.peer_engines", text)
-                    self.assertIn("changes nothing", " ".join(text.split()))
+                    done = self.sim(*command, *change, "--format", form)
+                    self.assertEqual(done.returncode, 0, done.stderr)
+                    self.assertIn("device.dma.peer_engines", done.stdout)
+                    # A table has the columns of its input and of the prices, no place for a sentence.
+                    told = done.stderr if name == "cost of a table" else done.stdout
+                    self.assertIn("changes nothing", " ".join(told.split()))
         self.sim(*commands["model"][0], *change, "--html", "page.html")
         self.assertIn("device.dma.peer_engines", (self.folder / "page.html").read_text(encoding="utf-8"))
 
@@ -101,8 +106,27 @@ class Remarks(SimTestCase):
         done = self.sim("sweep", self.file("s.json", sweep), "--out", "out")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(done.stderr.count("is information only"), 1)
-        sweep["axes"] = {"what_if.topology.fabric.0.bandwidth_GBps": ["1x", "2x"]}
+        sweep["axes"] = {"what_if.topology.fabric.0.bandwidth_GBps": ["1x", "0.5x"]}
         self.assertEqual(self.sim("sweep", self.file("s.json", sweep), "--out", "other").stderr, "")
+        sweep["axes"] = {"what_if.device.copy_kernel.launch_us": ["1x", "2x"]}
+        done = self.sim("sweep", self.file("s.json", sweep), "--out", "third")
+        self.assertIn("what-if device.copy_kernel.launch_us=2x: changes nothing in point 1", done.stderr)
+
+    def test_a_schedule_by_a_kernel_of_ones_own_says_so(self):
+        run = ["--topology", "h200_4", "--workload", "llama3_70b_down_forward", "--schedule"]
+        self.assertTrue(self.result(*run, "flag_gated")["own_kernel"])
+        self.assertFalse(self.result(*run, "hetero_fused_1d")["own_kernel"])
+        self.assertIn("(own kernel)", self.output(*run, "flag_gated"))
+        self.assertNotIn("(own kernel)", self.output(*run, "hetero_fused_1d"))
+
+    def test_a_reproduction_of_another_machine_claims_nothing(self):
+        changed = self.sim("reproduce", "concc", "--what-if", "device.dma.engine_GBps=0.5x", "--format", "json")
+        self.assertEqual(changed.returncode, 2)
+        changed = self.sim("reproduce", "conccl", "--what-if", "device.dma.engine_GBps=0.5x", "--format", "json")
+        self.assertEqual(changed.returncode, 0, changed.stderr)
+        result = json.loads(changed.stdout)
+        self.assertEqual(result["what_if"], {"device.dma.engine_GBps": "0.5x"})
+        self.assertNotEqual(result["experiments"], self.result("reproduce", "conccl")["experiments"])
 
     def test_fractions_of_counts_are_refused(self):
         for key in ("device.compute_units", "device.gemm.bf16.compute_units"):

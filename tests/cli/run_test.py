@@ -6,7 +6,7 @@ import re
 
 from sim_case import PAIR, SMALL, SimTestCase, without_clock, without_command
 
-RESULT_KEYS = {"schema", "config", "makespan_us", "makespan_p10_us", "makespan_p90_us", "seeds", "serial_us",
+RESULT_KEYS = {"own_kernel", "schema", "config", "makespan_us", "makespan_p10_us", "makespan_p90_us", "seeds", "serial_us",
                "gemm_us", "comm_us", "ideal_us", "speedup", "overlap_efficiency",
                "exposed_comm_us", "losses_us", "utilisation", "comm_cus", "staging_bytes", "energy_J", "confidence", "tasks", "engine",
                "simulated_gpus", "wall_ms", "gemm_library", "notes"}

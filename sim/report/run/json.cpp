@@ -91,6 +91,7 @@ Keys result_keys() {
         time_us("exposed_comm_us", &RunResult::exposed_comm, "Time of transfers and reductions while the GPU computes nothing, of the GPU with most of it."),
         group_of("losses_us", "What makespan - ideal is made of.", loss_keys()),
         group_of("utilisation", "Mean share of each kind of resource that is in use.", use_keys()),
+        {"own_kernel", flag_schema("Whether the schedule needs a kernel of one's own: its GEMM polls or sets flags, or stores at peers, and no vendor's library has one."), [](const RunResult& r) { return r.own_kernel; }},
         {"comm_cus", number_from(0, "Compute units that communication holds on a GPU."), [](const RunResult& r) { return r.comm_cus; }},
         {"staging_bytes", number_from(0, "Memory for stages on a GPU."), [](const RunResult& r) { return r.staging.si(); }},
         null_unless([](const RunResult& r) { return r.energy.has_value(); }, group_of("energy_J", "Energy of all GPUs; null where the device's constants are not measured.", energy_keys())),

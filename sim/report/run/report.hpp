@@ -23,6 +23,8 @@ std::vector<std::string> texts_of(const Remarks& remarks);
 std::vector<std::string> lines_of(const Remarks& remarks);
 /// Keys "what_if" and "notes" of a result that is no run, whose config has the what-if.
 void add_remarks(const Remarks& remarks, Json& result);
+/// "what-if KEY=VALUE: changes nothing in PLACE"
+std::string no_effect_note(const std::string& key, const Json& value, const std::string& place);
 /// Columns of tables, and their cells in each row.
 inline const std::string remark_columns = "what_if,notes";
 std::string remark_cells(const Remarks& remarks);

@@ -85,6 +85,7 @@ struct RunResult {
     std::optional<Energy> energy;            ///< none if the device's constants are unknown
     std::size_t tasks = 0;
     std::string engine;
+    bool own_kernel = false;  ///< some schedule of it needs a kernel that no vendor's library has
     int gpus = 0, simulated_gpus = 0;  ///< GPUs that are not simulated are each like one that is
     double wall_ms = 0;
     Timeline timeline;

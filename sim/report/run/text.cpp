@@ -94,7 +94,7 @@ Lines header(const RunResult& result, const Remarks& remarks) {
     if (const auto changes = result.config.find("what_if"); changes != result.config.end())
         append(lines, what_if_lines(*changes));
     lines.push_back(left("workload", label_columns) + workload_text(result));
-    add("schedule", schedule_text(result.config));
+    add("schedule", schedule_text(result.config) + (result.own_kernel ? " (own kernel)" : ""));
     append(lines, pair_lines(result));
     std::string engine = result.engine + ", " + std::to_string(result.tasks) + " tasks simulated in " +
                          significant(result.wall_ms) + " ms";
@@ -248,6 +248,10 @@ std::vector<std::string> lines_of(const Remarks& remarks) {
     Lines lines = what_if_lines(remarks.what_if);
     append(lines, note_lines(remarks.notes));
     return lines;
+}
+
+std::string no_effect_note(const std::string& key, const Json& value, const std::string& place) {
+    return "what-if " + key + "=" + unquoted(value) + ": changes nothing in " + place;
 }
 
 std::vector<std::string> texts_of(const Remarks& remarks) {
