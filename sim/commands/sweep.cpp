@@ -5,7 +5,9 @@
 #include <atomic>
 #include <csignal>
 #include <iostream>
+#include <map>
 #include <memory>
+#include <set>
 #include <thread>
 
 #include "sim/commands/commands.hpp"
@@ -16,6 +18,7 @@
 #include "sim/report/text_format.hpp"
 #include "sim/run/remarks.hpp"
 #include "sim/run/resolver.hpp"
+#include "sim/run/run.hpp"
 #include "sim/sweep/cluster.hpp"
 #include "sim/sweep/progress_line.hpp"
 #include "sim/sweep/run_sweep.hpp"
@@ -52,7 +55,8 @@ std::vector<fs::path> unwatched(const SweepFlags& flags, const fs::path& file) {
 }
 
 /// Files beside the sweep have their paths in it.
-Json config_of(const DesignSpace& space, std::uint64_t number, const std::string& file, const ConfigFolder& configs) {
+Json config_of(const DesignSpace& space, std::uint64_t number, const std::string& file,
+               const ConfigFolder& configs) {
     Expressions constraints = space.constraints();
     if (number >= space.size())
         throw UserError(file + ": --point is " + std::to_string(number) + ", the last is " +
@@ -61,12 +65,14 @@ Json config_of(const DesignSpace& space, std::uint64_t number, const std::string
     if (!point)
         throw UserError(file + ": combination " + std::to_string(number) + " is no point (see /where)");
     Json config = resolve(point->config, configs).config();
-    for (const auto& [key, kind] : {std::pair("topology", "topologies"), std::pair("schedule", "schedules"), std::pair("host", "hosts")})
+    for (const auto& [key, kind] : {std::pair("topology", "topologies"), std::pair("schedule", "schedules"),
+                                    std::pair("host", "hosts")})
         if (config.contains(key) && config[key].is_string()) {
             const auto name = config[key].get<std::string>();
             std::error_code ignored;
             if (fs::exists(name, ignored)) continue;
-            if (const fs::path beside = configs.file_beside(name); !beside.empty()) config[key] = beside.string();
+            if (const fs::path beside = configs.file_beside(name); !beside.empty())
+                config[key] = beside.string();
         }
     return config;
 }
@@ -95,21 +101,67 @@ std::string summary(const SweepFolder& folder, std::uint64_t before, double seco
     return text;
 }
 
-/// Warns of changes of the machine that mislead, or change nothing, as its last point has them.
-void warn_of_what_ifs(const DesignSpace& space, const ConfigFolder& configs) {
-    constexpr std::uint64_t most_looked_at = 10'000;
+/// Points of a sweep, from the first to the last, as far apart as each other.
+std::vector<DesignPoint> some_points(const DesignSpace& space) {
+    constexpr std::uint64_t most = 8, most_looked_at = 10'000;
     Expressions constraints = space.constraints();
-    std::optional<DesignPoint> last;
-    for (std::uint64_t i = 1; i <= std::min(space.size(), most_looked_at) && !last; ++i)
-        last = space.point(space.size() - i, constraints);
-    if (!last || last->config.what_if.empty()) return;
+    std::vector<DesignPoint> points;
+    for (std::uint64_t i = 0; i < most; ++i) {
+        const std::uint64_t first = points.empty() ? 0 : points.back().number + 1;
+        std::uint64_t number = std::max(first, (space.size() - 1) * i / (most - 1));
+        const std::uint64_t end = std::min(space.size(), number + most_looked_at / most);
+        for (bool found = false; !found && number < end; ++number)
+            if (std::optional<DesignPoint> point = space.point(number, constraints)) {
+                points.push_back(std::move(*point));
+                found = true;
+            }
+    }
+    return points;
+}
+
+/// A note for each what-if that changes the makespan of none of these points, though they have several values of it or
+/// all of them the same.
+std::vector<std::string> notes_on_no_effect(const std::vector<DesignPoint>& points,
+                                            const ConfigFolder& configs) {
+    struct Seen {
+        std::set<std::string> values;
+        std::size_t points = 0;
+        bool changes = false;
+    };
+    std::map<std::string, Seen> keys;
+    Resolver resolver(configs);
+    for (const DesignPoint& point : points)
+        for (const auto& [key, value] : point.config.what_if.items()) {
+            Seen& seen = keys[key];
+            seen.values.insert(value.dump());
+            ++seen.points;
+            RunConfig without = point.config;
+            without.what_if.erase(key);
+            seen.changes = seen.changes || makespan_of(resolver.resolve(point.config)) !=
+                                               makespan_of(resolver.resolve(without));
+        }
+    std::vector<std::string> notes;
+    for (const auto& [key, seen] : keys) {
+        const bool is_swept = std::ranges::any_of(
+            points, [&](const DesignPoint& point) { return point.values.contains("what_if." + key); });
+        if (seen.changes || (is_swept && seen.values.size() < 2)) continue;
+        notes.push_back("what-if " + key + ": changes nothing in " + std::to_string(seen.points) +
+                        " points that were tried");
+    }
+    return notes;
+}
+
+/// Warns of changes of the machine that mislead, as the last of some points has them, or that change none of them.
+void warn_of_what_ifs(const DesignSpace& space, const ConfigFolder& configs) {
+    const std::vector<DesignPoint> points = some_points(space);
+    if (std::ranges::all_of(points, [](const DesignPoint& point) { return point.config.what_if.empty(); }))
+        return;
     try {
-        const Scenario scenario = resolve(last->config, configs);
-        const Remarks remarks =
-            Remarker(configs).on(last->config, scenario, makespan_of(scenario),
-                                 {.place = "in point " + std::to_string(last->number), .of_sweep = true});
-        for (const std::string& note : remarks.notes) spdlog::warn("{}", note);
-    } catch (const UserError&) {  // the row of the point says it
+        const RunConfig& last = points.back().config;
+        for (const std::string& note : Remarker(configs).notes_of_values(last, resolve(last, configs)))
+            spdlog::warn("{}", note);
+        for (const std::string& note : notes_on_no_effect(points, configs)) spdlog::warn("{}", note);
+    } catch (const UserError&) {  // the rows of the points say it
     }
 }
 
@@ -138,7 +190,8 @@ void run_missing(const DesignSpace& space, SweepFolder& folder, int threads, con
 }
 
 /// The folder of results, in which no process writes before all agree.
-SweepFolder agreed_folder(const SweepFlags& flags, Cluster& cluster, const DesignSpace& space, FilesRead& files) {
+SweepFolder agreed_folder(const SweepFlags& flags, Cluster& cluster, const DesignSpace& space,
+                          FilesRead& files) {
     cluster.told(state_of(space, &files).dump());
     if (const std::string text = cluster.objection(""); !text.empty()) throw UserError(text);
     try {
@@ -167,7 +220,8 @@ void lead(const SweepFlags& flags, Cluster& cluster, const DesignSpace& space, c
     } catch (const UserError& error) {
         throw UserError(error.what() + resumable);
     } catch (const ChangedFile& error) {
-        throw UserError(std::string(error.what()) + " (go on with --resume if it is as it was, or take another folder)");
+        throw UserError(std::string(error.what()) +
+                        " (go on with --resume if it is as it was, or take another folder)");
     } catch (const std::bad_alloc&) {
         throw UserError(flags.out + ": out of memory; fewer --workers need less" + resumable);
     } catch (const std::system_error& error) {
@@ -211,11 +265,10 @@ void execute(const SweepFlags& flags) {
     const fs::path file = configs.find("sweeps", flags.file);
     configs = configs.with_files_in(folder_of(file));
     FilesRead files(configs.root(), folder_of(file), unwatched(flags, file));
-    const DesignSpace space(file, configs,
-                            [&](std::uint64_t looked_at, std::uint64_t size) {
-                                if (!looking) looking.emplace("combinations looked at, none allowed", size);
-                                looking->reach(looked_at);
-                            });
+    const DesignSpace space(file, configs, [&](std::uint64_t looked_at, std::uint64_t size) {
+        if (!looking) looking.emplace("combinations looked at, none allowed", size);
+        looking->reach(looked_at);
+    });
     looking.reset();
     if (flags.point) return print(config_of(space, *flags.point, flags.file, configs).dump(2) + "\n");
     if (flags.dry_run) return print(in_lines(dry_run(space)) + "\n");
@@ -234,7 +287,9 @@ void add_sweep_command(CLI::App& app) {
     command
         ->add_option("--workers", flags->workers, "Number of points that run in parallel; default: all cores")
         ->check(CLI::Range(1, 4096));
-    command->add_flag("--dry-run", flags->dry_run, "Print the sweep with ranges expanded and the number of points that would run; run nothing");
+    command->add_flag(
+        "--dry-run", flags->dry_run,
+        "Print the sweep with ranges expanded and the number of points that would run; run nothing");
     command->add_option("--point", flags->point,
                         "Print the run config of a point, for sim --config; run nothing");
     command->callback([flags] { execute(*flags); });

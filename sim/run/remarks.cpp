@@ -205,7 +205,7 @@ Remarks Remarker::on_what_if(const RunConfig& config, const Scenario& scenario, 
     if (config.what_if.empty()) return {};
     Remarks remarks{notes_of_values(config, scenario), config.what_if};
     for (const ChangedValue& change : changes_of(config)->given) {
-        if (informational(change.key) != nullptr || (result.of_sweep && change.after == change.before)) continue;
+        if (informational(change.key) != nullptr) continue;
         Json others = config.what_if;
         others.erase(change.key);
         const bool nothing = changes_nothing(config, change.key, makespan, folder_) &&

@@ -27,7 +27,6 @@ struct RemarkedResult {
     std::string place = "in this run's makespan";
     /// Whether all of them are the same with another what-if; null: asks the run alone.
     std::function<bool(const Json& what_if)> is_same = nullptr;
-    bool of_sweep = false;  ///< in which a value that the files have, too, is one of several
 };
 
 /// Makes remarks on runs. Many runs name the same files, so the last files are cached.

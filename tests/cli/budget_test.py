@@ -98,8 +98,8 @@ class Budget(SimTestCase):
     def test_a_compressed_trace_that_takes_more_memory_than_there_is_when_parsed_is_refused(self):
         # 20 MB of spaces, 20 kB compressed; JSON takes 8 times its size.
         (self.folder / "trace.json.gz").write_bytes(gzip.compress(b'{"traceEvents": [' + b" " * 20_000_000 + b"]}"))
-        self.refused_with({"OVERLAP_MEMORY_GB": "0.1"}, ["import", "trace.json.gz", "--out", "case.json"],
-                          "the contents of trace.json.gz", "100 MB are available")
+        self.refused_with({"OVERLAP_MEMORY_GB": "0.15"}, ["import", "trace.json.gz", "--out", "case.json"],
+                          "the contents of trace.json.gz", "150 MB are available")
         self.assertFalse((self.folder / "case.json").exists())
 
     def test_candidates_of_advice_that_take_more_memory_than_there_is_are_refused(self):

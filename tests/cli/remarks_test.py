@@ -110,7 +110,7 @@ class Remarks(SimTestCase):
         self.assertEqual(self.sim("sweep", self.file("s.json", sweep), "--out", "other").stderr, "")
         sweep["axes"] = {"what_if.device.copy_kernel.launch_us": ["1x", "2x"]}
         done = self.sim("sweep", self.file("s.json", sweep), "--out", "third")
-        self.assertIn("what-if device.copy_kernel.launch_us=2x: changes nothing in point 1", done.stderr)
+        self.assertIn("what-if device.copy_kernel.launch_us: changes nothing in 2 points that were tried", done.stderr)
 
     def test_a_schedule_by_a_kernel_of_ones_own_says_so(self):
         run = ["--topology", "h200_4", "--workload", "llama3_70b_down_forward", "--schedule"]
