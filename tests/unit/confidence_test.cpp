@@ -112,7 +112,7 @@ TEST_CASE("a collective by the library has the error of what prices it, and one 
     const RunResult result = run_on("mi300x_8", "serial", by_library);
     const PricedPart& alone = part(result.confidence, "library collectives");
     CHECK(alone.kernels_of == "RCCL, 64 channels");
-    CHECK(*alone.evidence.error == Approx(0.001));  // all_gather in configs/devices/mi300x.json
+    CHECK(*alone.evidence.error == Approx(0.017));  // all_gather in configs/devices/mi300x.json
     CHECK(result.confidence.makespan_error());
     const RunResult both =
         run_on("mi300x_8", "concurrent",
