@@ -95,14 +95,7 @@ std::vector<PresetTime> presets_of(const Scenario& scenario, const ConfigFolder&
             const Scenario one = resolver.resolve_for_numbers(config);
             const std::string& agent = agent_names[static_cast<std::size_t>(one.params.transfers.agent)];
             if (!allowed.has(one.schedule->own_kernel, agent)) continue;
-            Scenario beside = one;
-            beside.host = scenario.host;
-            times.push_back({name, one.schedule->own_kernel, makespan_of(beside)});
-            if (one.host == scenario.host ||
-                (one.host && scenario.host && one.host->name == scenario.host->name))
-                continue;
-            times.back().own_host = one.host ? one.host->name : "";
-            times.back().with_own_host = makespan_of(one);
+            times.push_back({name, one.schedule->own_kernel, makespan_of(one)});
         } catch (const UserError&) {  // it serves other workloads
         }
     }
@@ -137,13 +130,6 @@ AdviceBaseline baseline_among(const std::vector<RankedCandidate>& candidates,
     const bool with_library =
         fastest(candidates, by_library) != nullptr || fastest(beside, by_library) != nullptr;
     return {allowed ? *mine : *other, allowed, with_library};
-}
-
-/// The library's name of a device's "RCCL, 64 channels" or "NCCL 2.29.2 (estimate: as of h100)".
-std::string short_name(const std::string& library) {
-    std::string name = library.substr(0, library.find_first_of(",("));
-    while (!name.empty() && name.back() == ' ') name.pop_back();
-    return name;
 }
 
 }  // namespace
@@ -181,15 +167,6 @@ std::vector<RankedCandidate> one_of_each_choice(std::span<const RankedCandidate>
             }))
             found.push_back(one);
     return found;
-}
-
-RunResult against(RunResult run, const AdviceBaseline& baseline) {
-    run.serial = baseline.serial.makespan;
-    run.speedup = baseline.speedup(run.makespan);
-    const double ideal = run.ideal.si() > 0 ? run.serial / run.ideal : 1.0;
-    run.overlap_efficiency.reset();
-    if (ideal > 1.0 + 1e-9) run.overlap_efficiency = (run.speedup - 1.0) / (ideal - 1.0);
-    return run;
 }
 
 std::pair<std::string, Seconds> largest_difference(const Losses& theirs, const Losses& mine) {
@@ -244,8 +221,7 @@ SimulatedAdvice advise(const Scenario& scenario, const ConfigFolder& folder, std
     const RunOptions options{.record = false, .baselines = &baselines};
     advice.choices = one_of_each_choice(advice.ranked, top);
     for (const RankedCandidate& one : advice.choices) {
-        advice.best.push_back(
-            against(run(with_candidate(scenario, one.candidate), options), advice.baseline));
+        advice.best.push_back(run(with_candidate(scenario, one.candidate), options));
         told();
     }
     advice.scenario = advice.best.front().scenario;

@@ -2,7 +2,8 @@
 
 #include <functional>
 
-#include "sim/advise/candidates.hpp"
+#include "sim/run/candidates.hpp"
+#include "sim/run/run.hpp"
 #include "sim/run/config_folder.hpp"
 #include "sim/run/remarks.hpp"
 #include "sim/report/run/result.hpp"
@@ -36,9 +37,6 @@ struct AdviceBaseline {
     double speedup(Seconds makespan) const { return serial.makespan / makespan; }
 };
 
-/// Replaces a run's baseline, its own `serial`, by the advice's.
-RunResult against(RunResult run, const AdviceBaseline& baseline);
-
 /// Whether a choice's `margin` over another, ≥ 0, is less than the expected error of its makespan. Errors of two
 /// schedules of one operator go together in part, so this is cautious. None if the error of a price is not known and
 /// the others' do not exceed the margin.
@@ -50,9 +48,7 @@ std::string sureness(double margin, const Confidence& confidence);
 struct PresetTime {
     std::string name;
     bool own_kernel;
-    Seconds makespan;                           ///< with the advice's host, as all candidates
-    std::string own_host = {};                  ///< that runs of it have by default, if another
-    std::optional<Seconds> with_own_host = {};  ///< the makespan with that
+    Seconds makespan;  ///< with the advice's host, as all candidates
 };
 
 /// Advice for one scenario: all candidates simulated, and the best ones as full runs.

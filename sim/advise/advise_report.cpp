@@ -84,10 +84,7 @@ AdviceKeys advice_keys() {
         {"name", text_schema("A preset of configs/schedules.", 1), [](const Preset& p) { return p.first.name; }},
         {"own_kernel", flag_schema("Whether it needs a kernel that no vendor's GEMM library has."), [](const Preset& p) { return p.first.own_kernel; }},
         {"makespan_us", number_from(0, "Simulated."), [](const Preset& p) { return to_microseconds(p.first.makespan); }},
-        {"speedup", number_from(0, "Over the baseline."), [](const Preset& p) { return p.second.baseline.speedup(p.first.makespan); }},
-        {"own_host", or_null(text_schema("The host that runs of it have by default; null: that of the advice.", 1)), [](const Preset& p) { return or_null(p.first.own_host); }},
-        {"own_host_makespan_us", or_null(number_from(0, "With that host, so not comparable with other times here; null: it has no other.")),
-            [](const Preset& p) { return p.first.with_own_host ? Json(to_microseconds(*p.first.with_own_host)) : Json(nullptr); }}};
+        {"speedup", number_from(0, "Over the baseline."), [](const Preset& p) { return p.second.baseline.speedup(p.first.makespan); }}};
     static const std::vector<OutputKey<A>> keys{
         {"schema", {{"description", "Version of this format."}, {"const", 1}}, [](const A&) { return 1; }},
         {"topology", {{"description", "Its name."}, {"type", "string"}}, [](const A& a) { return a.topology; }},

@@ -80,13 +80,6 @@ public:
             text += left("  " + one.name, name_columns) + right(scale_.format(one.makespan), 9) + " " +
                     scale_.unit() + "   speed-up " + fixed(advice_.baseline.speedup(one.makespan), 3) +
                     (one.own_kernel ? "   " + own_kernel_mark : "") + "\n";
-        const auto other = [](const PresetTime& one) { return one.with_own_host.has_value(); };
-        if (std::ranges::any_of(advice_.presets, other))
-            text += "with another host, that of runs of them (not comparable with the rows above)\n";
-        for (const PresetTime& one : advice_.presets)
-            if (one.with_own_host)
-                text += left("  " + one.name, name_columns) + right(scale_.format(*one.with_own_host), 9) +
-                        " " + scale_.unit() + "   host " + host_text(one.own_host) + "\n";
         return text;
     }
 

@@ -72,8 +72,10 @@ void execute(const RunFlags& flags) {
         write_file_atomically(
             flags.trace, to_chrome_trace(result, {{"version", origin.version}, {"command", origin.command}}));
     }
-    const Remarks remarks = Remarker(folder).on(config, scenario, result.makespan);
+    Remarker remarker(folder);
+    Remarks remarks = remarker.on(config, scenario, result.makespan);
     for (const std::string& note : remarks.notes) spdlog::warn("{}", note);
+    append(remarks.notes, remarker.on_result(config, scenario, result));
     if (flags.format == "json") return print(json_text(to_json(result, remarks)) + "\n");
     if (flags.format == "csv") return print(csv_header() + "\n" + csv_row(to_json(result, remarks)) + "\n");
     print_for_people(to_text(result, remarks));

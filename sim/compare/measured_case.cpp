@@ -57,7 +57,7 @@ InputKeys<CaseText> case_file_keys() {
         return InputKey<C>(key, choice_of(only, doc), [=](ConfigObject& from, const std::string& name, C&) { from.choice(name, only); }).optional();
     };
     const Json run = run_schema();
-    Json scenario = object_schema("What ran, as a run config (run.schema.json); sim compare needs it.");
+    Json scenario = object_schema("What ran, as a run config (run.schema.json); sim compare needs it. Without a host it is replay.");
     for (const char* key : {"required", "properties"}) scenario[key] = run[key];
     static const std::vector<InputKey<C>> keys{
         version_key<C>("measured_case"), word("kind", overlaps, "Of the line, in results of replay."), word("unit", us, "Of all times."),
@@ -87,6 +87,7 @@ MeasuredCase read_case(const Json& json, const std::string& origin) {
     one.origin = origin;
     if (one.scenario.is_null()) object.raw("scenario");
     one.config = read_run_config(one.scenario, origin + ": /scenario");
+    if (one.config.host.empty()) one.config.host = recorded_host;
     // Programs ran what was measured.
     if (Json& workload = one.config.workload;
         workload.is_object() && workload.contains("operators") && !workload.contains("order"))

@@ -103,7 +103,7 @@ std::optional<Turns> on_large(const std::optional<Turns>& turns, const Topology&
 
 bool can_build_representatives(const Scenario& scenario) {
     return scenario.workload.pair() != nullptr && scenario.engine == default_engine &&
-           scenario.host == nullptr && scenario.repeat == Repeat::once &&
+           scenario.enqueued_by_one() && scenario.repeat == Repeat::once &&
            scenario.schedule->make()->builds_representatives(scenario.workload, scenario.params);
 }
 

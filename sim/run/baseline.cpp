@@ -1,5 +1,6 @@
 #include "sim/run/baseline.hpp"
 
+#include "sim/run/candidates.hpp"
 #include "sim/run/experiment.hpp"
 #include "sim/run/steady.hpp"
 #include "sim/schedules/operator_list.hpp"
@@ -20,9 +21,21 @@ LeastTimes least_times(const Scenario& scenario, const Experiment& serially) {
     return Experiment(scenario, graph).least_times();
 }
 
+std::string library_of(const Scenario& scenario) {
+    return short_name(scenario.machine->topology.device().collective_library.name);
+}
+
+std::string name_of_serial(const Scenario& scenario) {
+    const ScheduleParams params = scenario.whole_params();
+    Candidate candidate{serial().name, 0, agent_names[static_cast<std::size_t>(params.transfers.agent)],
+                        direction_names[static_cast<std::size_t>(params.transfers.direction)], ""};
+    if (params.algorithm != ScheduleParams().algorithm) candidate.algorithm = params.algorithm;
+    return candidate.name(library_of(scenario));
+}
+
 }  // namespace
 
-Baseline baseline_of(const Scenario& own) {
+Baseline own_serial(const Scenario& own) {
     Scenario scenario = own;
     scenario.params.transfers.alike = own.serial_alike;
     const TaskGraph graph = scenario.as_enqueued(
@@ -33,8 +46,34 @@ Baseline baseline_of(const Scenario& own) {
     const Scenario steady = settled(scenario, graph);
     const Seconds makespan =
         steady.steady ? Experiment(steady, graph).makespan(effects) : experiment.makespan(effects);
-    return {period_of(steady, graph, makespan), experiment.computation(effects),
+    return {name_of_serial(scenario), period_of(steady, graph, makespan), experiment.computation(effects),
             least_times(scenario, experiment)};
+}
+
+Baseline fastest_serial(const Scenario& scenario) {
+    if (scenario.serial_alike) return own_serial(scenario);
+    const Topology& topology = scenario.machine->topology;
+    std::vector<Candidate> candidates = candidates_for(scenario.workload, topology);
+    append(candidates, library_candidates(scenario.workload, topology));
+    std::optional<Baseline> fastest;
+    for (const Candidate& candidate : candidates) {
+        if (candidate.schedule != serial().name) continue;
+        try {
+            Baseline one = own_serial(with_candidate(scenario, candidate));
+            one.name = candidate.name(library_of(scenario));
+            if (!fastest) {
+                fastest = std::move(one);
+                continue;
+            }
+            const LeastTimes least{std::min(one.least.computation, fastest->least.computation),
+                                   std::min(one.least.communication, fastest->least.communication),
+                                   std::min(one.least.chain, fastest->least.chain)};
+            if (one.makespan < fastest->makespan) fastest = std::move(one);
+            fastest->least = least;
+        } catch (const UserError&) {  // the library was not measured for this collective
+        }
+    }
+    return fastest ? *fastest : own_serial(scenario);
 }
 
 std::size_t Baselines::Hash::operator()(const Key& key) const {
@@ -51,10 +90,19 @@ std::size_t Baselines::Hash::operator()(const Key& key) const {
     return hash;
 }
 
-Baseline Baselines::get(const Scenario& scenario) {
-    return kept_.get({scenario.machine, scenario.host, scenario.workload.content, scenario.whole_params(),
-                      scenario.engine, scenario.seeds, scenario.cost_models, scenario.without, scenario.repeat},
-                     [&] { return baseline_of(scenario); });
+Baselines::Key Baselines::key_of(const Scenario& scenario, ScheduleParams params) {
+    return {scenario.machine, scenario.host, scenario.workload.content, std::move(params), scenario.engine,
+            scenario.seeds, scenario.cost_models, scenario.without, scenario.repeat};
+}
+
+Baseline Baselines::own(const Scenario& scenario) {
+    return own_.get(key_of(scenario, scenario.whole_params()), [&] { return own_serial(scenario); });
+}
+
+Baseline Baselines::fastest(const Scenario& scenario) {
+    // Beyond as many GPUs as fastest_serial tries all ways for, it depends on the scenario's own.
+    const ScheduleParams params = scenario.serial_alike ? scenario.whole_params() : ScheduleParams();
+    return fastest_.get(key_of(scenario, params), [&] { return fastest_serial(scenario); });
 }
 
 }  // namespace overlap

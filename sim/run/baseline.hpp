@@ -6,18 +6,24 @@
 
 namespace overlap {
 
-/// What a schedule is compared with: `serial` with the same workload, machine and transfers.
+/// The workload without overlap, by the schedule `serial`.
 struct Baseline {
+    std::string name;     ///< for readers: "serial by NCCL 2.29.2", "serial/-/dma/pull"
     Seconds makespan;
     Seconds computation;  ///< computation alone
-    LeastTimes least;
+    LeastTimes least;  ///< of fastest_serial the least of all ways
 };
-Baseline baseline_of(const Scenario& scenario);
+/// With the scenario's own transfers.
+Baseline own_serial(const Scenario& scenario);
+/// What a schedule is compared with, by one rule everywhere: the fastest by DMA, by copy kernels, or by the vendor's
+/// library. Beyond 128 GPUs that of the scenario's own transfers, since each takes long.
+Baseline fastest_serial(const Scenario& scenario);
 
-/// Caches baselines, which many scenarios share: the last 256 requests. Thread-safe.
+/// Caches both, which many scenarios share: the last 256 requests. Thread-safe.
 class Baselines {
 public:
-    Baseline get(const Scenario& scenario);
+    Baseline own(const Scenario& scenario);
+    Baseline fastest(const Scenario& scenario);
 
 private:
     /// All of a scenario that its baseline depends on. Keeps machine and host alive, whose addresses are compared.
@@ -36,7 +42,9 @@ private:
     struct Hash {
         std::size_t operator()(const Key& key) const;
     };
-    RecentValues<Key, Baseline, Hash> kept_{256};
+    static Key key_of(const Scenario& scenario, ScheduleParams params);
+
+    RecentValues<Key, Baseline, Hash> own_{256}, fastest_{256};
 };
 
 }  // namespace overlap

@@ -80,13 +80,16 @@ RunBudget budget_of(const Scenario& scenario) {
         scenario.serial_alike);
     const double at_once = side_by_side(scenario, own_size.tasks);
     budget.memory = of_program + static_cast<double>(scenario.machine->topology.gpus()) * of_gpu +
-                    (own_size.tasks + serial.tasks) * of_task +
+                    (own_size.tasks + 2 * serial.tasks) * of_task +
                     at_once * std::max(own_size.tasks, serial.tasks) * of_simulated_task +
-                    (own_size.edges + serial.edges) * of_edge;
+                    (own_size.edges + 2 * serial.edges) * of_edge;
     // By every seed the run, its transfers and serial; by the seed of the median the run again, four runs with effects
     // off, transfers without effects, two runs of serial.
     const double seeds = orders_vary(scenario) ? scenario.seeds : 1;
-    const double own = 2 * seeds + 6, of_serial = seeds + 2;
+    // The baseline tries DMA in both directions, copy kernels and the library.
+    const bool drawn = scenario.machine->topology.device().dma.order == QueueOrder::unspecified;
+    const double other_ways = scenario.serial_alike ? 0 : 2 * (drawn ? scenario.seeds : 1) + 2;
+    const double own = 2 * seeds + 6, of_serial = seeds + 2 + other_ways;
     budget.simulations = own + of_serial;
     const double slower = scenario.engine == default_engine ? 1 : simgrid_slowdown;
     budget.wall = slower / at_once * (own * own_size.tasks + of_serial * serial.tasks) * of_simulation;

@@ -182,6 +182,13 @@ MachineFiles ConfigFolder::machine_files(const std::string& topology, const What
 }
 
 Host ConfigFolder::host(const std::string& name) const {
+    // Older folders have none; these two change nothing but who enqueues.
+    std::error_code unread;
+    if ((name == default_host || name == recorded_host) &&
+        !std::filesystem::exists(root_ / "hosts" / (name + ".json"), unread)) {
+        const std::size_t threads = name == recorded_host ? 1 : 0;
+        return read_host({{{"name", name}, {"description", "built in"}, {"threads", host_threads_names[threads]}}, name});
+    }
     return read_host(read_config_file(find("hosts", name), "host"));
 }
 

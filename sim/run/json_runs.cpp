@@ -1,5 +1,6 @@
 #include "sim/run/json_runs.hpp"
 
+#include "sim/core/ranges.hpp"
 #include "sim/report/run/report.hpp"
 #include "sim/run/run.hpp"
 
@@ -9,7 +10,9 @@ Json JsonRuns::run(const Json& config, const std::string& origin) {
     const RunConfig read = read_run_config(config, origin);
     const Scenario scenario = resolver_.resolve_for_numbers(read);
     const RunResult result = overlap::run(scenario, {.record = false, .baselines = &baselines_});
-    return to_json(result, remarker_.on(read, scenario, result.makespan));
+    Remarks remarks = remarker_.on(read, scenario, result.makespan);
+    append(remarks.notes, remarker_.on_result(read, scenario, result));
+    return to_json(result, remarks);
 }
 
 }  // namespace overlap

@@ -214,7 +214,7 @@ Confidence confidence_of(const Scenario& scenario, const TaskGraph& graph, const
         !scenario.needs_own_kernel() && !other_work && !has_barriers(graph) && scenario.repeat == Repeat::once;
     const bool is_layer = machine.topology.gpus() == 1 && is_dense_layer(graph);
     const auto& known = is_layer ? machine.evidence.layers : machine.evidence.schedules;
-    if (known && (is_layer || is_schedule) && scenario.host == nullptr) {
+    if (known && (is_layer || is_schedule) && scenario.enqueued_by_one()) {
         confidence.measured = known;
         confidence.error_of_known = known->mean;
         return confidence;

@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <iomanip>
+#include <optional>
 #include <set>
+#include <sstream>
 
 #include "sim/core/ranges.hpp"
 #include "sim/core/shown.hpp"
@@ -130,6 +133,31 @@ bool changes_nothing(RunConfig config, const std::string& key, Seconds makespan,
     }
 }
 
+/// That another host, one thread for all GPUs, changes a run by the default host by more than 5 %.
+std::optional<std::string> note_on_host(const RunConfig& config, const Scenario& scenario, Seconds makespan,
+                                        const ConfigFolder& folder) {
+    constexpr double worth_a_note = 0.05;
+    if (!config.host.empty() || scenario.host == nullptr || makespan == Seconds()) return std::nullopt;
+    Scenario other = scenario;
+    other.host = std::make_shared<const Host>(folder.host(recorded_host));
+    const double change = makespan_of(other) / makespan - 1;
+    if (std::abs(change) <= worth_a_note) return std::nullopt;
+    std::ostringstream note;
+    note << "host " << scenario.host->name << ": if one thread enqueues for all GPUs (--host " << recorded_host
+         << "), it takes " << std::fixed << std::setprecision(0) << std::abs(100 * change) << " % "
+         << (change > 0 ? "longer" : "less");
+    return note.str();
+}
+
+/// What is odd about a pair's speed-up above 2.
+std::optional<std::string> note_on_speedup(const Scenario& scenario, const RunResult& result) {
+    constexpr double most_by_overlap = 2;  // two phases side by side take at least half of their sum
+    if (scenario.workload.pair() == nullptr || result.speedup <= most_by_overlap) return std::nullopt;
+    return "a speed-up above 2 is more than overlap of two phases can give: " + result.baseline_name +
+           " is slower than its phases alone, GEMM " + Json(to_microseconds(result.gemm)).dump() +
+           " us and this schedule's transfers " + Json(to_microseconds(result.comm)).dump() + " us";
+}
+
 }  // namespace
 
 std::vector<std::string> notes_of_changes(const std::vector<ChangedValue>& changes, const Json& device,
@@ -167,6 +195,14 @@ Remarks Remarker::on(const RunConfig& config, const Scenario& scenario, Seconds 
         remarks.notes.push_back("host " + in_quotes(host->name) + " has values of other GPUs for launches; " +
                                 scenario.machine->topology.device().name + " keeps its own");
     return remarks;
+}
+
+std::vector<std::string> Remarker::on_result(const RunConfig& config, const Scenario& scenario,
+                                             const RunResult& result) {
+    std::vector<std::string> notes;
+    if (const auto note = note_on_host(config, scenario, result.makespan, folder_)) notes.push_back(*note);
+    if (const auto note = note_on_speedup(scenario, result)) notes.push_back(*note);
+    return notes;
 }
 
 Remarker::ChangesPtr Remarker::changes_of(const RunConfig& config) {

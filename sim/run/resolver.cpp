@@ -205,9 +205,10 @@ Scenario Resolver::resolve(const RunConfig& config) {
     MachinePtr machine = this->machine(config);
     const Topology& topology = machine->topology;
     ScheduleParams params = parameters_of(schedule, config.params, workload, topology, config.origin);
-    // In what order hosts enqueue matters where a GPU's engines serve all pulls from it in that order.
-    const bool as_library =
-        config.host.empty() && schedule.is_preset && topology.device().dma.pulls == PullServer::sender;
+    // Programs have a thread or a process a GPU. In what order hosts enqueue matters where a GPU's engines serve all
+    // pulls from it in that order; elsewhere, and between two GPUs, it changes nothing.
+    const bool by_default =
+        config.host.empty() && topology.device().dma.pulls == PullServer::sender && topology.gpus() > 2;
     ListPlan plan = plan_list(config, kept, workload, topology, find);
     require_memory(workload, topology.device(), config.origin);
     require_ranks(workload, topology.gpus(), config.origin);
@@ -229,7 +230,7 @@ Scenario Resolver::resolve(const RunConfig& config) {
                       config.topology,
                       std::move(plan.pairs),
                       std::move(plan.whole),
-                      host(as_library ? "threads" : config.host),
+                      host(by_default ? default_host : config.host),
                       config.repeat};
     if (scenario.host != nullptr && scenario.host->hardware_queues > 0 && scenario.runs_by_data())
         throw UserError(

@@ -4,10 +4,13 @@
 #include <tbb/task_group.h>
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <future>
 #include <memory>
 #include <optional>
+#include <utility>
 
+#include "sim/core/interruption.hpp"
 #include "sim/run/baseline.hpp"
 #include "sim/run/experiment.hpp"
 #include "sim/run/makespan_error.hpp"
@@ -25,8 +28,12 @@ public:
     /// `share_cores`: the jobs run in parallel, until wait().
     explicit Jobs(bool share_cores) {
         if (share_cores) group_.emplace();
+        if (outer_ == nullptr) call_has_ended = &ended_;
     }
-    ~Jobs() { wait(); }
+    ~Jobs() {
+        wait();
+        call_has_ended = outer_;
+    }
     Jobs(const Jobs&) = delete;
     Jobs& operator=(const Jobs&) = delete;
 
@@ -34,7 +41,11 @@ public:
     auto start(Work work) -> std::future<decltype(work())> {
         const auto job = std::make_shared<std::packaged_task<decltype(work())()>>(std::move(work));
         if (group_)
-            group_->run([job] { (*job)(); });
+            group_->run([job, ended = call_has_ended] {
+                const auto before = std::exchange(call_has_ended, ended);
+                (*job)();
+                call_has_ended = before;
+            });
         else
             (*job)();
         return job->get_future();
@@ -46,6 +57,8 @@ public:
 
 private:
     std::optional<tbb::task_group> group_;
+    std::atomic<bool>* const outer_ = call_has_ended;
+    std::atomic<bool> ended_{false};  ///< by Ctrl-C, in any of the threads
 };
 
 /// Whether a run has enough simulations to share the cores: of each seed, and at most `others` for baseline and losses.
@@ -145,8 +158,11 @@ RunResult run_whole(bool share_cores, const Scenario& scenario, const RunOptions
                     const Experiment& own) {
     const Effects effects = effects_of(scenario);
     Jobs jobs(share_cores);
-    auto baseline_job = jobs.start([&] {
-        return options.baselines != nullptr ? options.baselines->get(scenario) : baseline_of(scenario);
+    auto serial_job = jobs.start([&] {
+        return options.baselines != nullptr ? options.baselines->own(scenario) : own_serial(scenario);
+    });
+    auto fastest_job = jobs.start([&] {
+        return options.baselines != nullptr ? options.baselines->fastest(scenario) : fastest_serial(scenario);
     });
     std::future<Seconds> own_communication;
     std::optional<Attribution> attribution;
@@ -168,7 +184,8 @@ RunResult run_whole(bool share_cores, const Scenario& scenario, const RunOptions
     RunResult result;
     observe(graph, costs, simulated, *steady.machine, alike, repeated.turns(), result);
     jobs.wait();
-    const Baseline baseline = baseline_job.get();
+    const Baseline own_way = serial_job.get(), fastest = fastest_job.get();
+    const Baseline& baseline = own_way.makespan < fastest.makespan ? own_way : fastest;
     result.config = scenario.config();
     result.scenario = scenario_line(scenario);
     const auto period = [&](Seconds makespan) { return period_of(scenario, graph, makespan); };
@@ -176,19 +193,22 @@ RunResult run_whole(bool share_cores, const Scenario& scenario, const RunOptions
     result.makespan_p10 = period(quantile(makespans, 0.1).first);
     result.makespan_p90 = period(quantile(makespans, 0.9).first);
     result.seeds = makespans.size();
-    result.serial = baseline.makespan;
-    result.gemm = baseline.computation;
+    result.baseline = baseline.makespan;
+    result.baseline_name = baseline.name;
+    result.serial = own_way.makespan;
+    result.gemm = own_way.computation;
     result.comm = own_communication.get();
     const LeastTimes least = least_of(scenario, own);
-    const Seconds least_communication = std::min(least.communication, baseline.least.communication);
-    result.ideal =
-        std::max({least.computation, least_communication, std::min(least.chain, baseline.least.chain)});
+    const Seconds least_communication =
+        std::min({least.communication, own_way.least.communication, fastest.least.communication});
+    const Seconds chain = std::min({least.chain, own_way.least.chain, fastest.least.chain});
+    result.ideal = std::max({least.computation, least_communication, chain});
     // An empty workload takes no time with or without overlap.
-    result.speedup = result.makespan.si() > 0 ? result.serial / result.makespan : 1.0;
+    result.speedup = result.makespan.si() > 0 ? result.baseline / result.makespan : 1.0;
     // With nothing to overlap (one GPU, one empty side) or nothing to gain, overlap efficiency is undefined.
     const bool two_sides = std::min(least.computation, least_communication) > Seconds();
-    const double ideal_speedup = two_sides ? result.serial / result.ideal : 1.0;
-    if (ideal_speedup > 1.0 + 1e-9)
+    const double ideal_speedup = two_sides ? result.baseline / result.ideal : 1.0;
+    if (ideal_speedup > 1.0 + 1e-6)
         result.overlap_efficiency = (result.speedup - 1.0) / (ideal_speedup - 1.0);
     const Seconds cool = steady.steady ? own.ends(effects, seed).all : simulated.makespan;
     result.losses = attribution->losses(cool, least.computation, result.ideal);

@@ -40,7 +40,7 @@ InputKeys<RunConfig> run_keys() {
             [](const R& from) { return from.seeds ? Json(*from.seeds) : left_out; }).optional(),
         texts_key<R>("cost_models", &R::cost_models, "Cost models instead of the defaults, by name, as 'sim list' shows them.").optional(),
         texts_key<R>("without", &R::without, "Effects to switch off, as in 'sim --without contention'.").optional().but([](Key& key) { key.schema["uniqueItems"] = true; }),
-        text_key<R>("host", &R::host, "Who enqueues: a file, or a name in configs/hosts. Left out: all is enqueued beforehand by one thread.").optional(),
+        text_key<R>("host", &R::host, "Who enqueues: a file, or a name in configs/hosts. Left out: a thread or process a GPU has enqueued everything beforehand (threads).").optional(),
         Key(plain_field<&R::repeat>("repeat", repeat_names, "once: one run from cool GPUs. steady: back to back until the clocks have settled at the power limit.").optional())
             .but([](Key& key) { key.value = [](const R& from) { return from.repeat == Repeat::once ? left_out : Json(repeat_names[1]); }; }),
         // WhatIf refuses what is no object.

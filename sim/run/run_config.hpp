@@ -34,7 +34,7 @@ struct RunConfig {
     std::vector<std::string> without;
     Json what_if = Json::object();  ///< changes of values of the machine's files (see WhatIf)
     Repeat repeat = Repeat::once;
-    std::string host;  ///< file, or name in configs/hosts; empty: all is enqueued beforehand by one thread
+    std::string host;  ///< file, or name in configs/hosts; empty: default_host
     bool allow_large = false;  ///< run even if it takes more memory than there is
 };
 

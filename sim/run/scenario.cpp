@@ -46,7 +46,7 @@ GraphSize Scenario::size() const {
     const Topology& topology = machine->topology;
     const auto made = schedule->make();
     const auto with_calls = [&](GraphSize size) {
-        if (!host_calls()) return size;
+        if (!host_calls() || !host->calls_take_time()) return size;
         return GraphSize{2 * size.tasks, size.edges + 2 * size.tasks};
     };
     if (pairs.empty()) return with_calls(made->size(workload, topology, params));

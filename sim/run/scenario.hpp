@@ -30,7 +30,7 @@ struct Scenario {
     /// run whole, by `schedule` if it serves lists, else one after another.
     std::vector<PairChoice> pairs = {};
     std::string whole_pairs = {};  ///< a line on pairs that `schedule` was to run and does not; may be empty
-    std::shared_ptr<const Host> host = nullptr;  ///< null: all is enqueued beforehand by one thread
+    std::shared_ptr<const Host> host = nullptr;  ///< null: as by `replay`, one thread beforehand
     Repeat repeat = Repeat::once;
     /// Who is alike in the baseline; in the scenario's own graph: ScheduleParams::transfers.alike
     std::optional<Turns> serial_alike = {};
@@ -47,6 +47,8 @@ struct Scenario {
     TaskGraph as_enqueued(TaskGraph device, const std::string& schedule) const;
     /// Whether hosts enqueue side by side; else one thread has enqueued all beforehand.
     bool host_calls() const { return host != nullptr && host->threads == HostThreads::one_a_gpu; }
+    /// Whether one thread has enqueued all beforehand, by calls that take no time.
+    bool enqueued_by_one() const { return host == nullptr || host->is_replay(); }
     /// Whether operators of a list wait for the one before them.
     bool runs_in_sequence() const;
     /// Whether streams run the first operator whose data are there (ListOrder::data). Schedules that cut pairs go in

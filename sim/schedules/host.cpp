@@ -1,6 +1,8 @@
 #include "sim/schedules/host.hpp"
 
 #include <algorithm>
+#include <array>
+#include <set>
 #include <vector>
 
 #include "sim/core/file_version.hpp"
@@ -187,6 +189,17 @@ Seconds Host::call(const Task& task, int waits, bool other_stream) const {
 Seconds Host::of_operator(const std::string& schedule, CollectiveKind collective) const {
     const auto found = operators.find(schedule + "_" + name_of(collective));
     return found == operators.end() || graph > Seconds() ? Seconds() : found->second;
+}
+
+bool Host::calls_take_time() const {
+    return !operators.empty() || std::ranges::any_of(std::array{gemm, kernel, copy, collective, event, wait, stream, graph, start_skew},
+                                                     [](Seconds time) { return time > Seconds(); });
+}
+
+bool Host::is_replay() const {
+    static const std::set<std::string> of_text{"schema", "name", "description", "threads"};
+    return threads == HostThreads::one &&
+           std::ranges::all_of(file.items(), [](const auto& item) { return of_text.contains(item.key()); });
 }
 
 Host read_host(const ConfigFile& file) {

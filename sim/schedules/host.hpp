@@ -11,6 +11,9 @@
 
 namespace overlap {
 
+inline const std::string default_host = "threads";   ///< of runs: what programs do
+inline const std::string recorded_host = "replay";  ///< of measured cases that name none
+
 enum class HostThreads { one_a_gpu, one };
 inline const std::array<std::string, 2> host_threads_names{"one_a_gpu", "one"};
 /// What the next task of a hardware queue waits for: that the one before it has begun, or that it has ended.
@@ -46,6 +49,11 @@ struct Host {
     Json device = Json::object();
 
     static std::span<const Field<Host>> fields();
+
+    /// Whether the calls of some task take time, so that each is a task of its own.
+    bool calls_take_time() const;
+    /// Whether it is one thread whose calls take no time and that changes nothing on GPUs, as in `replay`.
+    bool is_replay() const;
 
     /// Time of the calls that enqueue `task`: `waits` events of other streams, on another stream than the call before.
     Seconds call(const Task& task, int waits, bool other_stream) const;

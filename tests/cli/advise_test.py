@@ -29,16 +29,13 @@ class Advise(SimTestCase):
     def test_all_rows_have_one_host(self):
         program = ["--topology", "h200_8", "--gemm", "8192x2560x8192"]
         advice = self.result("advise", *program)
-        self.assertIsNone(advice["host"])
+        self.assertEqual(advice["host"], "threads")
         by_threads = {one["name"]: one["makespan_us"] for one in self.result("advise", *program, "--host", "threads")["presets"]}
-        others = [one for one in advice["presets"] if one["own_host"]]
-        self.assertTrue(others)
-        for one in others:
-            self.assertEqual(one["own_host"], "threads")
-            self.assertEqual(one["own_host_makespan_us"], by_threads[one["name"]])
+        self.assertTrue(advice["presets"])
+        for one in advice["presets"]:
+            self.assertEqual(one["makespan_us"], by_threads[one["name"]])
         text = self.output("advise", *program)
-        self.assertIn("in every row", text)
-        self.assertIn("not comparable with the rows above", text)
+        self.assertIn("threads, in every row", text)
         self.assertNotIn(" 0.0 % faster", text)
 
     def test_in_a_program_that_repeats_the_operator(self):
@@ -92,7 +89,7 @@ class Advise(SimTestCase):
         text = self.output("advise", "--topology", "h200_4", "--workload", "llama3_70b_attn_out_forward",
                            "--agent", "dma", "--seeds", "3")
         self.assertNotRegex(text, r"regret\s+-")
-        self.assertIn("speed-up over serial by NCCL 2.29.2,", text)
+        self.assertIn("speed-up over serial/-/dma/pull, ", text)
 
     def test_kernels(self):
         any_kernels = self.result(*SCENARIO)

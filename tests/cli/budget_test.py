@@ -177,7 +177,7 @@ class Progress(SimTestCase):
     def test_many_seeds(self):
         text = self.on_terminal("--topology", "h200_4", "--schedule", "hetero_fused_1d", "--set", "transfer=push",
                                 "--seeds", "100000")
-        self.assertRegex(text, r"\d+ % +\d+ of 300008  simulations")
+        self.assertRegex(text, r"\d+ % +\d+ of 500010  simulations")
 
     def test_advice(self):
         text = self.on_terminal("advise", "--topology", "h200_8", "--gemm", "8192x8192x8192", "--seeds", "10000")

@@ -10,7 +10,7 @@ from sim_case import ROOT, SMALL, SimTestCase
 class Compare(SimTestCase):
     def measured(self, factor, **more):
         """A case that took `factor` times what is predicted for it."""
-        predicted = self.result("--config", self.file("config.json", SMALL))["makespan_us"]
+        predicted = self.result("--config", self.file("config.json", {"host": "replay", **SMALL}))["makespan_us"]
         return {"schema": 1, "system": "made_up", "scenario": SMALL, "samples_us": [predicted * factor], **more}
 
     def test_formats_agree(self):

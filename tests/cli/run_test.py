@@ -6,7 +6,7 @@ import re
 
 from sim_case import PAIR, SMALL, SimTestCase, without_clock, without_command
 
-RESULT_KEYS = {"own_kernel", "schema", "config", "makespan_us", "makespan_p10_us", "makespan_p90_us", "seeds", "serial_us",
+RESULT_KEYS = {"own_kernel", "baseline", "baseline_us", "schema", "config", "makespan_us", "makespan_p10_us", "makespan_p90_us", "seeds", "serial_us",
                "gemm_us", "comm_us", "ideal_us", "speedup", "overlap_efficiency",
                "exposed_comm_us", "losses_us", "utilisation", "comm_cus", "staging_bytes", "energy_J", "confidence", "tasks", "engine",
                "simulated_gpus", "wall_ms", "gemm_library", "notes"}
@@ -53,7 +53,7 @@ class JsonResult(SimTestCase):
     def test_keys(self):
         result = self.result(*PAIR)
         self.assertEqual(set(result), RESULT_KEYS)
-        self.assertEqual(set(result["losses_us"]), LOSSES)
+        self.assertEqual(set(result["losses_us"]), LOSSES | {"host"})
         self.assertEqual(set(result["utilisation"]), {"cu", "hbm", "link", "dma"})
         self.assertEqual((result["schema"], result["engine"]), (1, result["config"]["engine"]))
 

@@ -65,7 +65,7 @@ class SimTestCase(unittest.TestCase):
     def sim(self, *args, stdin=None):
         environment = {key: value for key, value in os.environ.items() if key != "OVERLAP_CONFIGS"}
         return subprocess.run([os.environ["SIM"], *args], cwd=self.folder, env=environment, input=stdin or "",
-                              capture_output=True, encoding="utf-8", errors="replace", timeout=60)
+                              capture_output=True, encoding="utf-8", errors="replace", timeout=300)  # a hang, not a bound on time
 
     def output(self, *args, stdin=None):
         """Standard output of a run that succeeds and has nothing to say on standard error but how far it is."""

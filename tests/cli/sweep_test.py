@@ -116,7 +116,7 @@ class SweepPoints(Sweeping, SimTestCase):
 
     def test_a_row_is_what_sim_says_of_the_point(self):
         rows = self.sweep({"axes": {"schedule": ["serial", "hetero_fused_1d"],
-                                    "what_if.topology.fabric.0.bandwidth_GBps": [100, "2x"]}})
+                                    "what_if.topology.fabric.0.bandwidth_GBps": [100, "0.5x"]}})
         lines = self.lines()
         self.assertEqual(len(rows), 4)
         for row, line in zip(rows, lines):

@@ -51,7 +51,7 @@ class Terminal(SimTestCase):
 
     def test_quiet(self):
         """A run with a warning, and one with progress: only the result."""
-        run = ["--topology", "mi300x_8", "--schedule", "hetero_fused_1d", "--what-if", "device.dma.engine_GBps=1000x"]
+        run = ["--topology", "mi300x_8", "--schedule", "hetero_fused_1d", "--what-if", "device.copy_kernel.launch_us=3x"]
         self.assertIn("warning", self.sim(*run).stderr)
         for args in (["--quiet", *run], [*run, "-q"]):
             done = self.sim(*args)

@@ -265,11 +265,13 @@ TEST_CASE("pairs one behind the other take no longer than each alone, and no les
             Scenario first = scenario_of(machine, schedule, {{"operators", {in, up}}});
             Scenario second = scenario_of(machine, schedule, {{"operators", {alone, out}}});
             first.machine = second.machine = both.machine;  // the clock of a long run, for all three
+            // Hosts side by side enqueue the pulls of both pairs in another order than those of each alone.
+            both.host = first.host = second.host = nullptr;
             REQUIRE(both.pairs.size() == 2);
             const Seconds together = predict(both).makespan;
             const Seconds apart = predict(first).makespan + predict(second).makespan;
             // A pair behind another one may have to wait for a poll, or find its engines in another order.
-            CHECK(together <= apart * 1.005);
+            CHECK(together / apart <= 1.005);
             const TaskGraph graph = both.graph();
             const Experiment experiment(both, graph);
             const LeastTimes least = experiment.least_times();

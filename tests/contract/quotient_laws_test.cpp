@@ -94,7 +94,8 @@ Few few_of(const Scenario& scenario, const Turns& turns, const Effects& effects 
 
 /// Whether the whole graph has a quotient; then the graph of representatives only is the same, and has the whole graph's
 /// times.
-bool representatives_are_right(const Scenario& scenario) {
+bool representatives_are_right(Scenario scenario) {
+    scenario.host = nullptr;  // representatives are built where one thread has enqueued everything
     const Machine& machine = *scenario.machine;
     const TaskGraph graph = scenario.of_all_gpus().graph();
     const CostModels models;

@@ -38,7 +38,7 @@ TEST_CASE("all speed-ups of an advice are over one baseline, the fastest serial 
     const Seconds baseline = advice.baseline.serial.makespan;
     REQUIRE(advice.best.size() == 8);
     for (const RunResult& run : advice.best) {
-        CHECK(run.serial == baseline);
+        CHECK(run.baseline == baseline);
         CHECK(run.speedup == Approx(baseline / run.makespan).epsilon(1e-12));
     }
     std::size_t serial = 0;
@@ -62,8 +62,8 @@ std::size_t check_speedups(const Json& json, double baseline_us) {
     if (json.is_object() && json.contains("speedup")) {
         CHECK(json.at("speedup").get<double>() * json.at("makespan_us").get<double>() ==
               Approx(baseline_us).epsilon(1e-12));
-        if (json.contains("serial_us"))
-            CHECK(json.at("serial_us").get<double>() == Approx(baseline_us).epsilon(1e-12));
+        if (json.contains("baseline_us"))
+            CHECK(json.at("baseline_us").get<double>() == Approx(baseline_us).epsilon(1e-12));
         ++checked;
     }
     if (json.is_structured())
@@ -123,7 +123,7 @@ TEST_CASE("no two rows of one time have two speed-ups, whatever rendering and wh
 }
 
 TEST_CASE("the vendor's library is in the baseline where it was measured, and is named", "[advise]") {
-    const Json reduced{{"topology", "h200_4"}, {"workload", "llama3_70b_attn_out_forward"}};
+    const Json reduced{{"topology", "h200_4"}, {"workload", "llama3_70b_attn_out_forward"}, {"host", "replay"}};
     for (const AllowedCandidates& allowed : {AllowedCandidates{}, dma, library_kernels}) {
         const SimulatedAdvice advice = advice_for(reduced, allowed);
         CHECK(advice.baseline.with_library);
@@ -215,7 +215,7 @@ TEST_CASE("kernels of one's own are named, and may be left out", "[advise]") {
     for (const RankedCandidate& one : library.ranked) CHECK_FALSE(one.candidate.own_kernel());
 
     const std::string text = to_text(any), without = to_text(library);
-    CHECK_THAT(text, Catch::Contains(" speed-up 1.661   own kernel\n") && Catch::Contains("\nown kernel: ") &&
+    CHECK_THAT(text, Catch::Contains(" speed-up 1.621   own kernel\n") && Catch::Contains("\nown kernel: ") &&
                          Catch::Contains("  best with library kernels"));
     CHECK_THAT(without, !Catch::Contains("\nown kernel: ") && !Catch::Contains("best with library kernels"));
     for (const Json& one : to_json(any).at("candidates"))

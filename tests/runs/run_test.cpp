@@ -69,7 +69,8 @@ TEST_CASE("the losses add up to makespan less ideal, exactly") {
         CHECK(result.makespan > Seconds());
         CHECK(result.makespan >= result.ideal);
         CHECK(result.ideal <= std::max(result.gemm, result.comm));
-        CHECK(result.speedup == Approx(result.serial / result.makespan));
+        CHECK(result.speedup == Approx(result.baseline / result.makespan));
+        CHECK(result.baseline <= result.serial);
         CHECK(result.makespan == result.timeline.end());
         CHECK(result.timeline.spans().size() == result.tasks);
         for (const double share : {result.utilisation.cu, result.utilisation.hbm, result.utilisation.link,
@@ -109,8 +110,9 @@ TEST_CASE("a baseline is shared by schedules, but not by machines, workloads or 
         Json changed = config;
         changed.update(more);
         const Scenario changed_scenario = resolver.resolve(read_run_config(changed, "x.json"));
-        const Seconds shared = baselines.get(changed_scenario).makespan;
-        CHECK(shared == baseline_of(changed_scenario).makespan);
+        const Seconds shared = baselines.own(changed_scenario).makespan;
+        CHECK(shared == own_serial(changed_scenario).makespan);
+        CHECK(baselines.fastest(changed_scenario).makespan == fastest_serial(changed_scenario).makespan);
         return shared;
     };
     const Seconds usual = serial(Json::object());

@@ -143,7 +143,7 @@ TEST_CASE("MI300X GEMMs and RCCL slow each other as predicted, within target") {
         {of_library, {0.132, 0.418}, known_gap},  // library
         {of_library, {0.033, 0.038}},             // of these longer than the GEMM
         {of_library, {0.446, 0.641}, known_gap},  // and shorter: how late ranks are varies
-        {of_gemm, {0.036, 0.108}}};               // wall time
+        {of_gemm, {0.037, 0.108}}};               // wall time
     REQUIRE(problem.classes.size() == claims.size());
     for (std::size_t i = 0; i < claims.size(); ++i) {
         std::vector<double> errors;

@@ -26,7 +26,8 @@ class Result(dict):
     def _table(self) -> List[Dict[str, Any]]:
         rows = self.rows()
         if len(rows) == 1:
-            return [{"": key, "value": value} for key, value in rows[0].items() if not isinstance(value, (list, dict))]
+            values = [{"": key, "value": value} for key, value in rows[0].items() if not isinstance(value, (list, dict))]
+            return sorted(values, key=lambda row: row[""].startswith("config."))  # first what the run gave
         return rows
 
     def _repr_html_(self) -> str:

@@ -38,7 +38,7 @@ const std::vector<Column> columns{
     {"energy_J.links"}, {"energy_J.copy_kernels"}, {"energy_J.power_limit"},
     {"losses_us.host"}, {"losses_us.power"}, {"steady.gemm_speed"}, {"steady.power_W"},
     {"confidence.basis"}, {"confidence.makespan_error_pct"}, {"simulated_gpus"}, {"gemm_library"},
-    {"confidence.known_parts_error_pct"}, {"own_kernel"}, {"what_if", "config.what_if"}, {"notes"}};
+    {"confidence.known_parts_error_pct"}, {"own_kernel"}, {"baseline_us"}, {"baseline"}, {"what_if", "config.what_if"}, {"notes"}};
 // clang-format on
 
 const Json& value_of(const Column& column, const Json& result) {

@@ -66,15 +66,18 @@ struct RunResult {
     Json config;  ///< resolved: every default filled in
     /// One line for reports: "gemm 32768x7168x8192 bf16, all_gather first, 8 x mi300x"
     std::string scenario;
-    Seconds makespan, serial, gemm, comm, exposed_comm;
+    Seconds makespan, serial, gemm, comm, exposed_comm;  ///< `serial`: by this schedule's transfers
+    /// The fastest execution without overlap, by any agent or the vendor's library: what the speed-up is over.
+    Seconds baseline;
+    std::string baseline_name;  ///< "serial by NCCL 2.29.2", "serial/-/dma/pull"
     /// The longer of computation alone and communication alone, without latencies and contention; no order of the
-    /// tasks is faster. Computation: the whole GEMM, or its parts if they are faster. Communication: that of `serial`
-    /// (all peers at once), or of this schedule if it is faster. Of a list also the longest chain (LeastTimes).
+    /// tasks is faster. Computation: the whole GEMM, or its parts if they are faster. Communication: the
+    /// fastest of `serial`, of the baseline and of this schedule. Of a list also the longest chain (LeastTimes).
     Seconds ideal;
     Seconds makespan_p10, makespan_p90;  ///< over the seeds; makespan is their median
     std::size_t seeds = 1;               ///< simulated; 1 if no order is unspecified
-    double speedup = 0;                  ///< serial / makespan
-    /// (speedup − 1) / (serial/ideal − 1); none if there is nothing to gain
+    double speedup = 0;                  ///< baseline / makespan
+    /// (speedup − 1) / (baseline/ideal − 1); none if there is nothing to gain
     std::optional<double> overlap_efficiency;
     Losses losses;
     Utilisation utilisation;

@@ -3,11 +3,11 @@
 #include <string>
 #include <vector>
 
-#include "sim/run/run.hpp"
+#include "sim/run/scenario.hpp"
 
 namespace overlap {
 
-/// One way to run a workload: a schedule with the parameters that advice chooses. All other
+/// One way to run a workload: a schedule with the parameters that advice and baselines choose. All other
 /// parameters keep their defaults.
 struct Candidate {
     std::string schedule;
@@ -56,6 +56,9 @@ std::vector<Candidate> candidates_for(const Workload& workload, const Topology& 
 /// measurements of a library, and with each kernel that was measured for all-reduces of as many GPUs, if all are
 /// such. Empty if no collective is within a node: the library was measured in one.
 std::vector<Candidate> library_candidates(const Workload& workload, const Topology& topology);
+
+/// The library's name of a device's "RCCL, 64 channels" or "NCCL 2.29.2 (estimate: as of h100)".
+std::string short_name(const std::string& library);
 
 /// The scenario with the candidate's schedule and parameters. Throws UserError if they do not fit the
 /// scenario (for example more chunks than rows).

@@ -1,4 +1,4 @@
-#include "sim/advise/candidates.hpp"
+#include "sim/run/candidates.hpp"
 
 #include <algorithm>
 
@@ -116,6 +116,12 @@ std::vector<Candidate> library_candidates(const Workload& workload, const Topolo
             for (const CollectiveKernel kernel : kernels)
                 result.push_back({schedule.name, 0, by_kernels, "push", "", name_of(kernel)});
     return result;
+}
+
+std::string short_name(const std::string& library) {
+    std::string name = library.substr(0, library.find_first_of(",("));
+    while (!name.empty() && name.back() == ' ') name.pop_back();
+    return name;
 }
 
 Scenario with_candidate(const Scenario& scenario, const Candidate& candidate) {
