@@ -222,6 +222,8 @@ SimulatedAdvice advise(const Scenario& scenario, const ConfigFolder& folder, std
     advice.choices = one_of_each_choice(advice.ranked, top);
     for (const RankedCandidate& one : advice.choices) {
         advice.best.push_back(run(with_candidate(scenario, one.candidate), options));
+        compare_with(advice.baseline.serial.candidate.name(advice.vendors_library),
+                     advice.baseline.serial.makespan, advice.best.back());
         told();
     }
     advice.scenario = advice.best.front().scenario;

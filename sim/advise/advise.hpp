@@ -62,7 +62,7 @@ struct SimulatedAdvice {
     AdviceBaseline baseline;
     /// The fastest of each choice (Candidate::same_choice), fastest first; as many as asked for.
     std::vector<RankedCandidate> choices;
-    std::vector<RunResult> best;  ///< their full runs; serial time and speed-up refer to the baseline
+    std::vector<RunResult> best;  ///< their full runs; speed-ups refer to `baseline`
     std::optional<RankedCandidate> shard_level;  ///< the fastest schedule of whole shards, if allowed
     std::optional<RankedCandidate>
         by_library_kernels;                            ///< the fastest that needs no kernel of the user's own

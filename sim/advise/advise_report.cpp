@@ -89,7 +89,7 @@ AdviceKeys advice_keys() {
         {"schema", {{"description", "Version of this format."}, {"const", 1}}, [](const A&) { return 1; }},
         {"topology", {{"description", "Its name."}, {"type", "string"}}, [](const A& a) { return a.topology; }},
         {"workload", object_of("As in a run config."), [](const A& a) { return a.workload; }},
-        {"host", or_null(text_schema("Who enqueues, for all times here; null: one thread, all beforehand.", 1)), [](const A& a) { return or_null(a.host); }},
+        {"host", or_null(text_schema("Who enqueues, for all times here; null: any, the order of enqueueing changes nothing.", 1)), [](const A& a) { return or_null(a.host); }},
         {"gemm_library", or_null(text_schema("Whose kernels the GEMM prices describe; null if unknown.", 1)), [](const A& a) { return or_null(a.best.front().confidence.gemm_library()); }},
         {"notes", {{"description", "On what-if changes that are not what they seem."}, {"type", "array"}, {"items", {{"type", "string"}}}},
             [](const A& a) { return a.remarks.notes; }},

@@ -11,7 +11,7 @@ constexpr std::size_t name_columns = 28;
 const std::string own_kernel_mark = "own kernel";
 
 std::string host_text(const std::string& name) {
-    return name.empty() ? "none: one thread enqueued everything beforehand" : name;
+    return name.empty() ? "any: the order of enqueueing changes nothing here" : name;
 }
 
 /// The rendering of one advice; `scale` is that of its slowest candidate.

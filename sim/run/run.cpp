@@ -193,8 +193,6 @@ RunResult run_whole(bool share_cores, const Scenario& scenario, const RunOptions
     result.makespan_p10 = period(quantile(makespans, 0.1).first);
     result.makespan_p90 = period(quantile(makespans, 0.9).first);
     result.seeds = makespans.size();
-    result.baseline = baseline.makespan;
-    result.baseline_name = baseline.name;
     result.serial = own_way.makespan;
     result.gemm = own_way.computation;
     result.comm = own_communication.get();
@@ -203,13 +201,9 @@ RunResult run_whole(bool share_cores, const Scenario& scenario, const RunOptions
         std::min({least.communication, own_way.least.communication, fastest.least.communication});
     const Seconds chain = std::min({least.chain, own_way.least.chain, fastest.least.chain});
     result.ideal = std::max({least.computation, least_communication, chain});
-    // An empty workload takes no time with or without overlap.
-    result.speedup = result.makespan.si() > 0 ? result.baseline / result.makespan : 1.0;
-    // With nothing to overlap (one GPU, one empty side) or nothing to gain, overlap efficiency is undefined.
-    const bool two_sides = std::min(least.computation, least_communication) > Seconds();
-    const double ideal_speedup = two_sides ? result.baseline / result.ideal : 1.0;
-    if (ideal_speedup > 1.0 + 1e-6)
-        result.overlap_efficiency = (result.speedup - 1.0) / (ideal_speedup - 1.0);
+    compare_with(baseline.name, baseline.makespan, result);
+    // With nothing to overlap (one GPU, one empty side), overlap efficiency is undefined.
+    if (std::min(least.computation, least_communication) == Seconds()) result.overlap_efficiency.reset();
     const Seconds cool = steady.steady ? own.ends(effects, seed).all : simulated.makespan;
     result.losses = attribution->losses(cool, least.computation, result.ideal);
     result.losses.power = simulated.makespan - cool;
@@ -231,6 +225,17 @@ RunResult run_whole(bool share_cores, const Scenario& scenario, const RunOptions
 }
 
 }  // namespace
+
+void compare_with(const std::string& name, Seconds makespan, RunResult& result) {
+    constexpr double least_gain = 1e-6;  // less is rounding
+    result.baseline = makespan;
+    result.baseline_name = name;
+    // An empty workload takes no time with or without overlap.
+    result.speedup = result.makespan > Seconds() ? makespan / result.makespan : 1.0;
+    const double ideal = result.ideal > Seconds() ? makespan / result.ideal : 1.0;
+    result.overlap_efficiency.reset();
+    if (ideal > 1 + least_gain) result.overlap_efficiency = (result.speedup - 1) / (ideal - 1);
+}
 
 RunResult run(const Scenario& scenario, const RunOptions& options) {
     TaskGraph graph = scenario.graph();

@@ -27,4 +27,7 @@ struct RunOptions {
 /// seeds; the timeline, the losses and the time of transfers alone are those of the seed with the median makespan.
 RunResult run(const Scenario& scenario, const RunOptions& options = {});
 
+/// Sets the baseline of a run, with its speed-up and overlap efficiency over that baseline.
+void compare_with(const std::string& name, Seconds makespan, RunResult& result);
+
 }  // namespace overlap

@@ -30,7 +30,7 @@ struct Scenario {
     /// run whole, by `schedule` if it serves lists, else one after another.
     std::vector<PairChoice> pairs = {};
     std::string whole_pairs = {};  ///< a line on pairs that `schedule` was to run and does not; may be empty
-    std::shared_ptr<const Host> host = nullptr;  ///< null: as by `replay`, one thread beforehand
+    std::shared_ptr<const Host> host = nullptr;  ///< null: all is enqueued beforehand, in any order
     Repeat repeat = Repeat::once;
     /// Who is alike in the baseline; in the scenario's own graph: ScheduleParams::transfers.alike
     std::optional<Turns> serial_alike = {};

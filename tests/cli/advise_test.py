@@ -38,6 +38,21 @@ class Advise(SimTestCase):
         self.assertIn("threads, in every row", text)
         self.assertNotIn(" 0.0 % faster", text)
 
+    def test_a_run_and_advice_give_one_speed_up(self):
+        """By default, with the host said, and in the rows of advice; on machines that were measured and on others."""
+        gemm = ["--gemm", "8192x2560x8192"]
+        for topology in ("h200_8", "h100_8", "b200_8", "h200_4", "mi300x_8", "mi355x_8"):
+            advice = self.result("advise", "--topology", topology, *gemm)
+            row = next(one for one in advice["candidates"]
+                       if one["schedule"] == "shard_p2p" and (one["params"]["agent"], one["params"]["transfer"]) == ("dma", "pull"))
+            run = ["--topology", topology, "--schedule", "shard_p2p", "--set", "agent=dma", "--set", "transfer=pull", *gemm]
+            for host in ([], ["--host", "threads"]):
+                with self.subTest(topology=topology, host=host):
+                    result = self.result(*run, *host)
+                    self.assertAlmostEqual(result["speedup"], row["speedup"], places=9)
+                    self.assertEqual(result["baseline"], advice["baseline"]["name"])
+                    self.assertLess(result["speedup"], 2)
+
     def test_in_a_program_that_repeats_the_operator(self):
         program = ["--topology", "h200_2", "--gemm", "4096x4096x4096", "--host", "pytorch_eager", "--steady"]
         advice = self.result("advise", *program)

@@ -215,4 +215,31 @@ TEST_CASE("a host says whether what streams wait for is recorded by marks") {
     CHECK(resolved(config).machine->marks);
 }
 
+TEST_CASE("a run says where another host would change it by more than 5 %, and what is odd about a speed-up above 2") {
+    const auto notes = [](const Json& more, double speedup) {
+        Json json{{"topology", "h200_8"},
+                  {"schedule", "hetero_fused_1d"},
+                  {"workload",
+                   {{"collective", "all_gather"},
+                    {"gemm", {{"m", 8192}, {"n", 2560}, {"k", 8192}, {"dtype", "bf16"}}}}}};
+        json.update(more);
+        const RunConfig config = read_run_config(json, "x.json");
+        const Scenario scenario = resolved(config);
+        RunResult result = run(scenario);
+        if (speedup > 0) result.speedup = speedup;
+        return Remarker(shipped).on_result(config, scenario, result);
+    };
+    const std::vector<std::string> by_default = notes(Json::object(), 0);
+    REQUIRE(by_default.size() == 1);
+    CHECK_THAT(by_default[0], Equals("host threads: if one thread enqueues for all GPUs (--host replay), it takes 29 % longer"));
+    // Where a host was asked for, where the order changes nothing, and where it changes little.
+    CHECK(notes({{"host", "threads"}}, 0).empty());
+    CHECK(notes({{"topology", "mi300x_8"}}, 0).empty());
+    CHECK(notes({{"schedule", "shard_p2p"}}, 0).empty());
+    const std::vector<std::string> odd = notes({{"schedule", "shard_p2p"}}, 2.5);
+    REQUIRE(odd.size() == 1);
+    CHECK_THAT(odd[0], Contains("a speed-up above 2 is more than overlap of two phases can give: serial"));
+    CHECK(notes({{"schedule", "shard_p2p"}}, 1.99).empty());
+}
+
 }  // namespace overlap::test::remarks_test
