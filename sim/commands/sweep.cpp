@@ -119,8 +119,8 @@ std::vector<DesignPoint> some_points(const DesignSpace& space) {
     return points;
 }
 
-/// A note for each what-if that changes the makespan of none of these points, though they have several values of it or
-/// all of them the same.
+/// A note for each what-if that changes the makespan of none of these points. A swept what-if is left out if the points
+/// have one value of it only, because that may be the value of the files.
 std::vector<std::string> notes_on_no_effect(const std::vector<DesignPoint>& points,
                                             const ConfigFolder& configs) {
     struct Seen {

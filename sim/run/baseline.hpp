@@ -15,11 +15,11 @@ struct Baseline {
 };
 /// With the scenario's own transfers.
 Baseline own_serial(const Scenario& scenario);
-/// What a schedule is compared with, by one rule everywhere: the fastest by DMA, by copy kernels, or by the vendor's
-/// library. Beyond 128 GPUs that of the scenario's own transfers, since each takes long.
+/// The fastest execution without overlap: `serial` by DMA, by copy kernels or by the vendor's library. Beyond 128 GPUs
+/// only `serial` with the scenario's own transfers is simulated, because a simulation takes long there.
 Baseline fastest_serial(const Scenario& scenario);
 
-/// Caches both, which many scenarios share: the last 256 requests. Thread-safe.
+/// Caches the results of own_serial and fastest_serial, which many scenarios share: the last 256 requests. Thread-safe.
 class Baselines {
 public:
     Baseline own(const Scenario& scenario);

@@ -133,7 +133,7 @@ bool changes_nothing(RunConfig config, const std::string& key, Seconds makespan,
     }
 }
 
-/// That another host, one thread for all GPUs, changes a run by the default host by more than 5 %.
+/// A note on a run by the default host, if it takes more than 5 % longer or shorter when one thread enqueues for all GPUs.
 std::optional<std::string> note_on_host(const RunConfig& config, const Scenario& scenario, Seconds makespan,
                                         const ConfigFolder& folder) {
     constexpr double worth_a_note = 0.05;
