@@ -73,10 +73,10 @@ inline double effective_waves(double waves, const GemmParameters& p, bool least 
     return full + (least ? partial : std::max(partial, tile_time(filled, p)));
 }
 
-/// A chip with only `units` of its units. Without `lone_unit_speed` each keeps its rate.
-inline GemmParameters on_units(const GemmParameters& constants, double units) {
+/// A chip with only `units` of its units. Without `lone_unit_speed` each keeps its rate. `loss` as in tile_time.
+inline GemmParameters on_units(const GemmParameters& constants, double units, double loss = 0) {
     GemmParameters p = constants;
-    const double share = units / p.compute_units, time = tile_time(share, p);
+    const double share = units / p.compute_units, time = tile_time(share, p, loss);
     p.peak_rate = p.peak_rate * share;
     if (time > 0) p.peak_rate = p.peak_rate / time, p.lone_unit_speed = p.lone_unit_speed * time;
     p.compute_units = units;

@@ -27,16 +27,17 @@ inline Engines engines_of(const GemmParameters& p) {
     return engines;
 }
 
-/// Those of a mask of `units`: the same number of low bits in each of as many blocks as there are dies. Bit i is unit
-/// i div dies of die i mod dies. Units of a die are on its engines in turn; the last ones on the large engines.
-inline Engines engines_under_mask(const GemmParameters& p, double units) {
+/// Those of a mask of `units`. Bit i is unit i div dies of die i mod dies; units of a die are on its engines in turn, the
+/// last ones on the large engines. So an even mask has the first bits, another one the first of each of as many
+/// blocks as there are dies.
+inline Engines engines_under_mask(const GemmParameters& p, double units, CuMask mask) {
     Engines engines = engines_of(p);
     const auto all = static_cast<std::size_t>(units),
-               block = static_cast<std::size_t>(p.compute_units) / engines.dies,
-               even = block / engines.on_die * engines.on_die;
-    for (std::size_t b = 0; b < engines.dies; ++b)
-        for (std::size_t bit = b * block; bit < b * block + (all + engines.dies - 1 - b) / engines.dies;
-             ++bit) {
+               of_die = static_cast<std::size_t>(p.compute_units) / engines.dies,
+               blocks = mask == CuMask::even ? 1 : engines.dies, block = of_die * engines.dies / blocks,
+               even = of_die / engines.on_die * engines.on_die;
+    for (std::size_t b = 0; b < blocks; ++b)
+        for (std::size_t bit = b * block; bit < b * block + (all + blocks - 1 - b) / blocks; ++bit) {
             const std::size_t unit = bit / engines.dies;
             const std::size_t engine =
                 unit < even ? unit : unit - even + static_cast<std::size_t>(p.first_large_engine);

@@ -49,14 +49,18 @@ GemmEstimate estimate_of(const GemmShape& shape, Problem problem, const GemmPara
             .last_tiles = partial ? last_tiles : 0};
 }
 
-/// With all units, or some of the units of engines. A library does not know which: the tile is that of the whole chip.
+/// Share of operands that the last-level cache does not hold.
+double beyond_cache(const Problem& problem, const GemmParameters& p) {
+    const double operands = problem.a + problem.b;
+    return operands / (operands + p.reuse_cache.si());
+}
+
+/// With some of the units of engines; `loss`: mask_loss or reserved_loss. A library does not know which: the tile is that of the whole chip.
 GemmEstimate estimate_on_engines(const GemmShape& shape, const Problem& problem, const GemmParameters& p,
-                                 double busy, const Engines& engines, double units) {
+                                 double busy, const Engines& engines, double units, double loss) {
     Cover chosen = choose(problem, p);
-    const double tiles = problem.batch * chosen.rows * chosen.columns * chosen.split,
-                 operands = problem.a + problem.b;
-    const double loss = p.mask_loss * operands / (operands + p.reuse_cache.si());
-    const Rounds rounds = count_rounds(engines, tiles, p, loss);
+    const double tiles = problem.batch * chosen.rows * chosen.columns * chosen.split;
+    const Rounds rounds = count_rounds(engines, tiles, p, loss * beyond_cache(problem, p));
     chosen.waves = tiles / units;
     chosen.active = std::min(tiles, units);
     return estimate_of(shape, problem, p, chosen, busy, &rounds);
@@ -70,7 +74,7 @@ bool knows_engines(const GemmParameters& p) {
 }  // namespace gemm_detail
 
 GemmEstimate estimate_gemm(const GemmShape& shape, const GemmParameters& parameters, Seconds busy, int units,
-                           bool persistent, bool warm) {
+                           bool persistent, bool warm, CuMask mask) {
     using namespace gemm_detail;
     // Chosen by shape alone: libraries look neither at beta nor at the CU mask of their stream.
     const Problem problem = describe(shape, parameters, warm);
@@ -79,8 +83,10 @@ GemmEstimate estimate_gemm(const GemmShape& shape, const GemmParameters& paramet
                            choose(problem, parameters, persistent ? 1 : most_splits), busy.si(), nullptr);
     if (!persistent && knows_engines(parameters))
         return estimate_on_engines(shape, problem, parameters, busy.si(),
-                                   engines_under_mask(parameters, units), units);
-    const GemmParameters fewer = on_units(parameters, units);
+                                   engines_under_mask(parameters, units, mask), units,
+                                   mask == CuMask::even ? parameters.reserved_loss : parameters.mask_loss);
+    const GemmParameters fewer =
+        on_units(parameters, units, parameters.reserved_loss * beyond_cache(problem, parameters));
     Cover chosen = persistent ? choose(problem, fewer, 1) : choose(problem, parameters);
     if (!persistent)
         chosen = cover(problem, fewer, chosen.tile, chosen.rows, chosen.columns, chosen.split);
@@ -93,7 +99,7 @@ double slowed_by_lost_units(const GemmShape& shape, const GemmParameters& parame
     if (!knows_engines(parameters)) return 1;
     const Engines engines = engines_without(parameters, lost);
     return estimate_on_engines(shape, describe(shape, parameters), parameters, busy.si(), engines,
-                               engines.units[0] * parameters.engines)
+                               engines.units[0] * parameters.engines, parameters.mask_loss)
                .body /
            estimate_gemm(shape, parameters, busy).body;
 }

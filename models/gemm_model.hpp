@@ -63,17 +63,18 @@ struct GemmEstimate {
 /// picks tile and split as if it had all units, because it does not know the CU mask of its stream. Where
 /// `engines` is given (MI300X bf16), each engine gets a part of the tiles that does not depend on the mask and works
 /// through it in rounds. Tiles of a round take as long as the number of units at work says: fewer run faster each
-/// (`lone_unit_speed`), and what they share costs more with large operands (`mask_loss`). Elsewhere tiles go to any unit, and
-/// each unit keeps its rate.
+/// (`lone_unit_speed`), and what they share costs more with large operands (`mask_loss`, or `reserved_loss` where the
+/// mask is even). Elsewhere tiles go to any unit, and each unit keeps its rate.
+/// `mask`: which units these are.
 ///
 /// `persistent`: the kernel of a schedule that programs its own GEMM (`work_group_fused`, `flag_gated`), with one
 /// work-group on each of `units`. The tile is the fastest for that number, K is not split (flags are set by finished
-/// tiles), work-groups take tiles in turn, so engines need not have equally many units, and the units stay in step:
-/// no `mask_loss`.
+/// tiles), and work-groups take tiles in turn, so engines need not have equally many units.
 ///
 /// `warm`: B lies in a cache, so memory needs no `memory_start`.
 GemmEstimate estimate_gemm(const GemmShape& shape, const GemmParameters& parameters, Seconds busy = {},
-                           int units = 0, bool persistent = false, bool warm = false);
+                           int units = 0, bool persistent = false, bool warm = false,
+                           CuMask mask = CuMask::even);
 
 /// Factor on the body of a GEMM while `lost` units of every shader engine are taken; every engine counts as the
 /// smallest. Beside 8192^3 on MI300X, 1,184 tiles are 37 an engine: on 8 units five rounds instead of four. 1 where

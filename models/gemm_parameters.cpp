@@ -82,7 +82,11 @@ std::span<const Field<GemmParameters>> GemmParameters::fields() {
         field<&P::unit_speed_exponent>("unit_speed_exponent", "How sharply that speed falls with the units at work.")
             .in({1.0, 20.0}).optional(),
         field<&P::mask_loss>("mask_loss", "Extra time, as a share, in what the units of a GEMM share, on fewer units "
-            "and with operands far larger than the last-level cache.").in({0.0, 2.0}).optional(),
+            "and with operands far larger than the last-level cache, where a mask leaves engines unequal numbers.")
+            .in({0.0, 2.0}).optional(),
+        field<&P::reserved_loss>("reserved_loss", "The same where units are reserved evenly, and of a schedule's "
+            "own kernel.")
+            .in({0.0, 2.0}).optional(),
         field<&P::memory_start>("memory_start_us", "Time until operands that lie in no cache stream at the full rate. "
             "With it, the power cap slows compute only, not memory.").optional()};
     // clang-format on

@@ -38,7 +38,7 @@ struct GemmParameters {
     BytesPerSecond quantise_rate;  ///< 0: no quantise step
     double dies = 0, engines = 0;  ///< 0: not known
     double first_large_engine = 0;
-    double lone_unit_speed = 0, unit_speed_exponent = 0, mask_loss = 0;
+    double lone_unit_speed = 0, unit_speed_exponent = 0, mask_loss = 0, reserved_loss = 0;
     std::int64_t row_step = 0;  ///< 0: only `tiles`
     Seconds memory_start;       ///< 0: not known
     std::vector<GemmTile> tiles;

@@ -51,10 +51,7 @@ int execute(const ReproduceFlags& flags) {
     const std::size_t format = place_of(reproduction_format_names, flags.format);
     print(render(experiments, static_cast<ReproductionFormat>(format), remarks));
     if (!remarks.what_if.empty()) return 0;  // the files claim nothing of another machine
-    const bool as_stated = std::ranges::all_of(experiments, [](const ReproducedExperiment& experiment) {
-        return std::ranges::all_of(experiment.cases, &ReproducedCase::as_stated);
-    });
-    return as_stated ? 0 : 3;
+    return std::ranges::all_of(experiments, &ReproducedExperiment::as_stated) ? 0 : 3;
 }
 
 }  // namespace

@@ -73,6 +73,12 @@ inline Bytes matrix_size(std::int64_t rows, std::int64_t columns, DType dtype) {
     return static_cast<double>(rows) * static_cast<double>(columns) * element_size(dtype);
 }
 
+/// Which units a kernel gets that may use only some of a GPU's. even: of each die and shader engine as equal a number
+/// as there is, which reserves the others evenly. low_bits: those of the same number of low bits in each of as many
+/// blocks of a mask as there are dies (ROC_GLOBAL_CU_MASK), which leaves engines unequal numbers.
+enum class CuMask { even, low_bits };
+inline const std::array<std::string, 2> cu_mask_names{"even", "low_bits"};
+
 /// What is exchanged among the P ranks (MPI's meaning).
 enum class CollectiveKind { all_gather, reduce_scatter, all_reduce, all_to_all };
 

@@ -152,6 +152,7 @@ struct Task {
     /// Of its stream; among tasks that wait for the same resource the higher number goes first
     int priority = 0;
     int gemm_cus = 0;  ///< compute units that a GEMM's stream may use (a mask); 0: all
+    CuMask cu_mask = CuMask::even;  ///< which these are
     /// A GEMM by the schedule's own kernel of `gemm_cus` work-groups, instead of a library's under a mask
     bool persistent = false;
     /// Goes on with the kernel of the task before it on its stream: it has no launch and no host call of its own

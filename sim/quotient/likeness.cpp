@@ -22,8 +22,8 @@ bool is_like(const Hold& hold, const Hold& other) {
 
 bool is_like(const Task& task, const Task& other, const Turns& turns) {
     const auto facts = [](const Task& t) {
-        return std::tie(t.work, t.gpu, t.stream, t.chunk, t.priority, t.gemm_cus, t.persistent, t.continues,
-                        t.op);
+        return std::tie(t.work, t.gpu, t.stream, t.chunk, t.priority, t.gemm_cus, t.cu_mask, t.persistent,
+                        t.continues, t.op);
     };
     const Task seen = seen_by_representative(task, turns);
     return facts(seen) == facts(other);

@@ -12,6 +12,10 @@ namespace {
 
 constexpr Range any_figure{-1e300, 1e300};
 
+const std::string& name_of(ConclusionState state) {
+    return conclusion_state_names[static_cast<std::size_t>(state)];
+}
+
 // clang-format off
 /// What is accepted: [low, high].
 InputKeys<PublishedCase> tolerance_keys() {
@@ -57,6 +61,26 @@ InputKeys<PublishedCase> case_keys() {
         }},
         plain_field<&C::known_gap>("status", gap_states, "known_gap: the prediction is outside; it is an error when it no longer is."),
         text_key<C>("reason", &C::reason, "Of a known gap: the mechanism that is missing.").only_of_gap()};
+    return keys;
+}
+InputKeys<PublishedConclusion> conclusion_keys() {
+    using C = PublishedConclusion;
+    // Read last: what a state needs is known by then.
+    const auto read_state = [](ConfigObject& from, const std::string& key, C& to) {
+        to.state = static_cast<ConclusionState>(from.choice(key, conclusion_state_names));
+        if (to.value.empty() != (to.state == ConclusionState::not_expressible))
+            from.fail(key, "is " + in_quotes(name_of(to.state)) + (to.value.empty() ? ", which needs 'value'" : ", so there is no 'value'"));
+        if (to.reason.empty() && to.state != ConclusionState::right)
+            from.fail(key, "is " + in_quotes(name_of(to.state)) + ", which needs 'reason'");
+    };
+    static const std::vector<InputKey<C>> keys{
+        text_key<C>("name", &C::name, "The conclusion, as the source draws it."),
+        text_key<C>("where", &C::where, "As of a case.").optional(),
+        text_key<C>("value", &C::value, "As of a case. The conclusion holds where the number is above 0.").optional(),
+        plain_field<&C::over>("over", aggregate_names, "As of a case.").optional(),
+        text_key<C>("reason", &C::reason, "Why it is reversed, or what is missing to ask for it.").optional(),
+        InputKey<C>("status", {{"description", "right: it holds; reversed: it does not; not_expressible: no run can ask for it. It is an error if this is no longer so."},
+            {"enum", conclusion_state_names}}, read_state)};
     return keys;
 }
 // clang-format on
@@ -113,7 +137,8 @@ InputKeys<PublishedStatement> experiment_keys() {
         InputKey<S>("fastest_of", map_schema("A name for the fastest of these variants, scenario by scenario (the first of equals); cases use it like a variant's.", name,
             {{"type", "array"}, {"minItems", 1}, {"items", {{"type", "string"}}}}),
             [](ConfigObject& from, const std::string& key, S& to) { to.fastest_of = read_fastest_of(from.object(key), to.variants); }).optional(),
-        list_key<S>("cases", &S::cases, "The source's figures.", case_keys())};
+        list_key<S>("cases", &S::cases, "The source's figures.", case_keys()),
+        list_key<S>("conclusions", &S::conclusions, "What the source concludes from them.", conclusion_keys()).optional()};
     return keys;
 }
 // clang-format on

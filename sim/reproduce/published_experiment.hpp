@@ -21,14 +21,28 @@ enum class CaseKind { independent, same_source, fitted, qualitative };
 inline const std::array<std::string, 4> case_kind_names{"independent", "same_source", "fitted",
                                                         "qualitative"};
 
-/// One published figure and its prediction.
-struct PublishedCase {
+/// A number of the results.
+struct PublishedNumber {
     std::string name;
-    CaseKind kind = CaseKind::independent;
     std::string where;  ///< expression over swept fields that selects scenarios; empty: all
     std::string value;  ///< expression over "<variant>.<field of a result>" ("<variant>.params.chunks" for a
                         ///< parameter that is a number) and swept fields
     Aggregate over = Aggregate::only;
+};
+
+/// What becomes of a conclusion of the source.
+enum class ConclusionState { right, reversed, not_expressible };
+inline const std::array<std::string, 3> conclusion_state_names{"right", "reversed", "not_expressible"};
+
+/// A conclusion that the source draws. It holds where its number is above 0.
+struct PublishedConclusion : PublishedNumber {
+    ConclusionState state = ConclusionState::right;
+    std::string reason;  ///< why it is reversed, or what is missing to ask
+};
+
+/// One published figure and its prediction.
+struct PublishedCase : PublishedNumber {
+    CaseKind kind = CaseKind::independent;
     double published = 0;
     std::string unit;
     double low = 0, high = 0;  ///< inclusive bounds of a prediction within tolerance
@@ -46,6 +60,7 @@ struct PublishedStatement {
     /// Names for the fastest of the listed variants in a scenario; the first on a tie.
     std::map<std::string, std::vector<std::string>> fastest_of;
     std::vector<PublishedCase> cases;
+    std::vector<PublishedConclusion> conclusions;
 };
 
 /// The same with the run configs that reproduce it.

@@ -152,10 +152,9 @@ double aggregate(std::vector<double> values, Aggregate how) {
     return how == Aggregate::geomean ? std::exp(mean) : mean;
 }
 
-ReproducedCase judge(const PublishedExperiment& experiment, std::size_t number,
-                     const std::vector<Json>& scenarios) {
-    const PublishedCase& one = experiment.cases[number];
-    const std::string origin = experiment.file + ": /cases/" + std::to_string(number);
+/// The number, and how many scenarios it is of. `origin`: file and place of `one`.
+std::pair<double, std::size_t> evaluate(const PublishedNumber& one, const std::string& origin,
+                                        const std::vector<Json>& scenarios) {
     const std::vector<std::string> names = keys_of(scenarios.front().get_ref<const Json::object_t&>());
     Expressions where(one.where.empty() ? std::vector<std::string>() : std::vector{one.where}, names,
                       origin + "/where");
@@ -167,7 +166,7 @@ ReproducedCase judge(const PublishedExperiment& experiment, std::size_t number,
     if (one.over == Aggregate::only && values.size() != 1)
         throw UserError(origin + "/over: is 'only', but " + std::to_string(values.size()) +
                         " scenarios are meant");
-    return {one, aggregate(values, one.over), values.size()};
+    return {aggregate(values, one.over), values.size()};
 }
 
 }  // namespace
@@ -176,10 +175,27 @@ ReproducedExperiment reproduce(const PublishedExperiment& experiment, const Conf
                                const Json& what_if) {
     const std::vector<Json> scenarios = run_all(experiment, folder, what_if);
     ReproducedExperiment result{
-        experiment.system, experiment.name, experiment.description, experiment.source, {}};
-    for (std::size_t number = 0; number < experiment.cases.size(); ++number)
-        result.cases.push_back(judge(experiment, number, scenarios));
+        experiment.system, experiment.name, experiment.description, experiment.source, {}, {}};
+    const auto place = [&](const char* list, std::size_t number) {
+        return experiment.file + ": /" + list + "/" + std::to_string(number);
+    };
+    for (std::size_t number = 0; number < experiment.cases.size(); ++number) {
+        const PublishedCase& one = experiment.cases[number];
+        const auto [predicted, count] = evaluate(one, place("cases", number), scenarios);
+        result.cases.push_back({one, predicted, count});
+    }
+    for (std::size_t number = 0; number < experiment.conclusions.size(); ++number) {
+        const PublishedConclusion& one = experiment.conclusions[number];
+        const bool holds = one.state != ConclusionState::not_expressible &&
+                           evaluate(one, place("conclusions", number), scenarios).first > 0;
+        result.conclusions.push_back({one, holds});
+    }
     return result;
+}
+
+bool ReproducedExperiment::as_stated() const {
+    return std::ranges::all_of(cases, &ReproducedCase::as_stated) &&
+           std::ranges::all_of(conclusions, &ReproducedConclusion::as_stated);
 }
 
 }  // namespace overlap

@@ -17,9 +17,21 @@ struct ReproducedCase : PublishedCase {
     bool as_stated() const { return inside() != known_gap; }
 };
 
+/// A conclusion, and whether it holds here.
+struct ReproducedConclusion : PublishedConclusion {
+    bool holds = false;
+
+    bool as_stated() const {
+        return state == ConclusionState::not_expressible || holds == (state == ConclusionState::right);
+    }
+};
+
 struct ReproducedExperiment {
     std::string system, name, description, source;
     std::vector<ReproducedCase> cases;
+    std::vector<ReproducedConclusion> conclusions;
+
+    bool as_stated() const;
 };
 
 /// Runs every scenario with every variant on all cores and evaluates the figures. Throws UserError for an

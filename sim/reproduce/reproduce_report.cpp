@@ -17,6 +17,13 @@ std::string status_text(const ReproducedCase& one) {
     return one.known_gap ? "CLOSED GAP" : "OUTSIDE";
 }
 
+std::string status_text(const ReproducedConclusion& one) {
+    if (!one.as_stated()) return one.holds ? "HOLDS" : "REVERSED";
+    std::string state = conclusion_state_names[static_cast<std::size_t>(one.state)];
+    std::ranges::replace(state, '_', ' ');
+    return state;
+}
+
 template <class Visit>
 void for_each_case(const std::vector<ReproducedExperiment>& experiments, Visit&& visit) {
     for (const ReproducedExperiment& experiment : experiments)
@@ -39,6 +46,9 @@ struct KindTally {
 struct Tally {
     std::size_t enforced = 0, gaps = 0, wrong = 0;
     std::array<KindTally, std::tuple_size_v<decltype(case_kind_names)>> kinds;  ///< by CaseKind
+    std::array<std::size_t, std::tuple_size_v<decltype(conclusion_state_names)>> conclusions{};  ///< by state
+
+    KindTally right() const { return {conclusions[0], conclusions[0] + conclusions[1] + conclusions[2]}; }
 };
 
 Tally tally(const std::vector<ReproducedExperiment>& experiments) {
@@ -50,6 +60,11 @@ Tally tally(const std::vector<ReproducedExperiment>& experiments) {
         ++kind.of;
         if (one.inside()) ++kind.within;
     });
+    for (const ReproducedExperiment& experiment : experiments)
+        for (const ReproducedConclusion& one : experiment.conclusions) {
+            ++sums.conclusions[static_cast<std::size_t>(one.state)];
+            if (!one.as_stated()) ++sums.wrong;
+        }
     return sums;
 }
 
@@ -60,7 +75,12 @@ std::string summary(const Tally& sums) {
         if (sums.kinds[kind].of > 0)
             kinds.push_back(kind_text(static_cast<CaseKind>(kind), ' ') + ": " + sums.kinds[kind].text() +
                             " within tolerance");
-    return joined(kinds, "; ") + '\n' + std::to_string(sums.enforced) + " enforced, " +
+    std::string conclusions;
+    if (sums.right().of > 0)
+        conclusions = "conclusions: " + std::to_string(sums.conclusions[0]) + " right, " +
+                      std::to_string(sums.conclusions[1]) + " reversed, " + std::to_string(sums.conclusions[2]) +
+                      " not expressible\n";
+    return joined(kinds, "; ") + '\n' + conclusions + std::to_string(sums.enforced) + " enforced, " +
            std::to_string(sums.gaps) + " known gaps, " + std::to_string(sums.wrong) + " not as stated";
 }
 
@@ -73,6 +93,10 @@ std::string text(const std::vector<ReproducedExperiment>& experiments) {
                    right(significant(one.published), 9) + " -> " +
                    left(significant(one.predicted) + " " + one.unit, 14) +
                    left("[" + range_text(one) + "]", 20) + one.name + '\n';
+            if (!one.reason.empty()) out += "             because " + one.reason + '\n';
+        }
+        for (const ReproducedConclusion& one : experiment.conclusions) {
+            out += "  " + left(status_text(one), 16) + one.name + '\n';
             if (!one.reason.empty()) out += "             because " + one.reason + '\n';
         }
     }
@@ -98,17 +122,28 @@ std::string table_of_cases(const std::vector<ReproducedExperiment>& experiments)
     return out;
 }
 
+/// Empty where no source concludes anything.
+std::string table_of_conclusions(const std::vector<ReproducedExperiment>& experiments) {
+    std::string rows;
+    for (const ReproducedExperiment& experiment : experiments)
+        for (const ReproducedConclusion& one : experiment.conclusions)
+            rows += "| " + experiment.system + " | " + one.name + " | " + status_text(one) +
+                    (one.reason.empty() ? "" : ": " + one.reason) + " |\n";
+    return rows.empty() ? "" : "\n| system | conclusion | here |\n|---|---|---|\n" + rows;
+}
+
 std::string table_of_experiments(const std::vector<ReproducedExperiment>& experiments) {
     std::string out = "| experiment | of |", rule = "|---|---|";
     for (std::size_t kind = 0; kind < case_kind_names.size(); ++kind) {
         out += ' ' + kind_text(static_cast<CaseKind>(kind), ' ') + " |";
         rule += "---|";
     }
-    out += " known gaps |\n" + rule + "---|\n";
+    out += " known gaps | conclusions right |\n" + rule + "---|---|\n";
     const auto counts = [](const Tally& sums) {
         std::string cells;
         for (const KindTally& kind : sums.kinds) cells += ' ' + kind.text() + (kind.of > 0 ? " |" : "|");
-        return cells + ' ' + std::to_string(sums.gaps) + " |\n";
+        cells += ' ' + std::to_string(sums.gaps) + " | " + sums.right().text();
+        return cells + (sums.right().of > 0 ? " |\n" : "|\n");
     };
     for (const ReproducedExperiment& experiment : experiments)
         out += "| `" + experiment.system + "/" + experiment.name + "` | " + experiment.source + " |" +
@@ -130,6 +165,14 @@ Json reproduced_json(const ReproducedCase& one) {
             {"as_stated", one.as_stated()}};
 }
 
+Json reproduced_json_of(const ReproducedConclusion& one) {
+    return {{"name", one.name},
+            {"status", conclusion_state_names[static_cast<std::size_t>(one.state)]},
+            {"holds", one.state == ConclusionState::not_expressible ? Json() : Json(one.holds)},
+            {"reason", one.reason},
+            {"as_stated", one.as_stated()}};
+}
+
 std::string csv(const std::vector<ReproducedExperiment>& experiments, const Remarks& remarks) {
     std::string out =
         "system,experiment,case,kind,published,predicted,low,high,unit,status,as_stated,reason," +
@@ -142,6 +185,13 @@ std::string csv(const std::vector<ReproducedExperiment>& experiments, const Rema
             out += "," + csv_cell(json.at(key));
         out += "," + remark_cells(remarks) + '\n';
     });
+    for (const ReproducedExperiment& experiment : experiments)
+        for (const ReproducedConclusion& one : experiment.conclusions) {
+            const Json json = reproduced_json_of(one);
+            out += csv_cell(experiment.system) + "," + csv_cell(experiment.name) + "," + csv_cell(json.at("name")) +
+                   ",conclusion,,,,,," + csv_cell(json.at("status")) + "," + csv_cell(json.at("as_stated")) + "," +
+                   csv_cell(json.at("reason")) + "," + remark_cells(remarks) + '\n';
+        }
     return out;
 }
 
@@ -152,15 +202,20 @@ Json json(const std::vector<ReproducedExperiment>& experiments) {
                         {"name", experiment.name},
                         {"description", experiment.description},
                         {"source", experiment.source},
-                        {"cases", mapped(experiment.cases, reproduced_json)}});
+                        {"cases", mapped(experiment.cases, reproduced_json)},
+                        {"conclusions", mapped(experiment.conclusions, reproduced_json_of)}});
     }
     const Tally sums = tally(experiments);
     Json kinds = Json::object();
     for (std::size_t kind = 0; kind < sums.kinds.size(); ++kind)
         kinds[case_kind_names[kind]] = {{"within_tolerance", sums.kinds[kind].within},
                                         {"of", sums.kinds[kind].of}};
+    Json conclusions = Json::object();
+    for (std::size_t state = 0; state < sums.conclusions.size(); ++state)
+        conclusions[conclusion_state_names[state]] = sums.conclusions[state];
     return {{"schema", 1},
             {"kinds", kinds},
+            {"conclusions", conclusions},
             {"enforced", sums.enforced},
             {"known_gaps", sums.gaps},
             {"not_as_stated", sums.wrong},
@@ -179,7 +234,7 @@ std::string render(const std::vector<ReproducedExperiment>& experiments, Reprodu
     if (format == ReproductionFormat::csv) return csv(experiments, remarks);
     if (format == ReproductionFormat::markdown)
         return table_of_experiments(experiments) + '\n' + table_of_cases(experiments) +
-               with_line_ends(texts_of(remarks));
+               table_of_conclusions(experiments) + with_line_ends(texts_of(remarks));
     return with_line_ends(lines_of(remarks)) + text(experiments);
 }
 

@@ -174,7 +174,7 @@ TaskClasses::TaskClasses(const TaskGraph& graph, bool ends_apart) {
     // No cost model reads shard, chunk or priority.
     const auto alike = [&](TaskId one, TaskId other) {
         const Task &a = graph[one], &b = graph[other];
-        return a.op == b.op && a.gemm_cus == b.gemm_cus && a.persistent == b.persistent &&
+        return a.op == b.op && a.gemm_cus == b.gemm_cus && a.cu_mask == b.cu_mask && a.persistent == b.persistent &&
                a.continues == b.continues && a.work == b.work &&
                (a.kind() != TaskKind::gemm || starts_behind(graph, one) == starts_behind(graph, other));
     };

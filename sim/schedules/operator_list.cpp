@@ -294,7 +294,10 @@ TaskGraph build_operators(const Workload& workload, const Topology& topology, co
             for (const int rank : built.ranks()) {
                 if (!op.is_on(rank)) continue;
                 Task task = list.task_of(index, rank);
-                if (task.kind() == TaskKind::gemm) task.gemm_cus = params.gemm_cus;
+                if (task.kind() == TaskKind::gemm) {
+                    task.gemm_cus = params.gemm_cus;
+                    task.cu_mask = params.cu_mask;
+                }
                 done[built.place(rank)] = {built.add(graph, task, ready[built.place(rank)])};
             }
             list.set_ends(index, std::move(done));

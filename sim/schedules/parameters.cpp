@@ -177,6 +177,13 @@ void read_gemm_cus(ConfigObject& given, ScheduleParams& params, const Context& a
     params.gemm_cus = static_cast<int>(at.device().compute_units - at.streams * each);
 }
 
+/// Without fewer units for GEMMs there is no mask.
+void read_cu_mask(ConfigObject& given, ScheduleParams& params, const Context& at) {
+    params.cu_mask = static_cast<CuMask>(given.choice("cu_mask", cu_mask_names));
+    if (params.gemm_cus == 0 || params.gemm_cus == at.units())
+        given.fail("cu_mask", "needs gemm_cus, with fewer than all " + std::to_string(at.units()) + " units");
+}
+
 std::vector<Parameter> make_parameters() {
     // clang-format off
     const auto units = [](const Context& at) { return at.units(); };
@@ -196,6 +203,9 @@ std::vector<Parameter> make_parameters() {
         // A result's config has the default; it means the same when it is given.
         params.transfers.default_cus = params.transfers.cus == default_cus(at.topology, at.streams);
     };
+    Parameter cu_mask = choice("cu_mask", cu_mask_names, [](auto& p) -> auto& { return p.cu_mask; },
+        "which units gemm_cus leaves to GEMMs: as many of each shader engine, or those of low bits of ROC_GLOBAL_CU_MASK in a block for each die, which leaves engines unequal numbers");
+    cu_mask.read = read_cu_mask;
     gemm_cus.schema = {{"oneOf", {gemm_cus.schema, {{"enum", {"rest"}}}}}};
     return {
         count("chunks", [](auto& p) -> auto& { return p.chunks; }, "1 to the length of the dimension that is cut",
@@ -230,7 +240,8 @@ std::vector<Parameter> make_parameters() {
                 p.algorithm = by_nics || by_islands ? "hierarchical" : "direct";
             }, "hierarchical where NICs join nodes, or where crossing slow links between islands of a node once saves time; else direct"),
         std::move(channels).shown_if([](const ScheduleParams& p) { return p.transfers.channels > 0; }),
-        std::move(gemm_cus).settled([](ConfigObject&, ScheduleParams& p, const Context& at) { p.gemm_cus = at.units(); }, "compute units")};
+        std::move(gemm_cus).settled([](ConfigObject&, ScheduleParams& p, const Context& at) { p.gemm_cus = at.units(); }, "compute units"),
+        std::move(cu_mask).shown_if([](const ScheduleParams& p) { return p.cu_mask != CuMask::even; })};
     // clang-format on
 }
 

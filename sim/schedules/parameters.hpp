@@ -47,6 +47,7 @@ struct ScheduleParams {
     Granularity granularity = Granularity::fused;
     std::string algorithm = "direct";
     int gemm_cus = 0;  ///< compute units that GEMMs may use; 0: all
+    CuMask cu_mask = CuMask::even;
     friend bool operator==(const ScheduleParams&, const ScheduleParams&) = default;
 };
 

@@ -36,7 +36,7 @@ def changed(**case):
 class Reproduce(SimTestCase):
     def test_all_that_ship_are_as_stated(self):
         done = json.loads(self.output("reproduce", "--format", "json"))
-        self.assertEqual((done["enforced"], done["known_gaps"], done["not_as_stated"]), (206, 102, 0))
+        self.assertEqual((done["enforced"], done["known_gaps"], done["not_as_stated"]), (205, 103, 0))
         self.assert_kinds_add_up(done)
         for experiment in done["experiments"]:
             for case in experiment["cases"]:
@@ -61,7 +61,7 @@ class Reproduce(SimTestCase):
         """Each column of the table of experiments sums to its last row, which is what JSON says."""
         table = self.output("reproduce", "rocm", "--format", "markdown").split("\n\n")[0]
         heading, _, *rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()]
-        self.assertEqual(heading[2:], [kind.replace("_", " ") for kind in KINDS] + ["known gaps"])
+        self.assertEqual(heading[2:], [kind.replace("_", " ") for kind in KINDS] + ["known gaps", "conclusions right"])
         self.assertGreater(len(rows), 1)
         done = json.loads(self.output("reproduce", "rocm", "--format", "json"))
         self.assert_kinds_add_up(done)
@@ -133,6 +133,39 @@ class Reproduce(SimTestCase):
         self.assertEqual(old["experiments"][0]["cases"][0]["kind"], "same_source")  # all that an old file can claim
         self.assert_refused(["reproduce", self.file("mine.json", changed(kind="fited"))], "mine.json", "/cases/0/kind", "'fited'",
                             "did you mean 'fitted'")
+
+    def test_conclusions(self):
+        """A conclusion holds where its number is above 0; what its file says of that is checked."""
+        def with_conclusion(**conclusion):
+            return {**EXPERIMENT, "conclusions": [{"name": "DMA is slower", "over": "mean", "value": "dma.makespan_us / cu.makespan_us - 2",
+                                                   "status": "reversed", "reason": "both fill the links", **conclusion}]}
+
+        def of_file(experiment, *flags):
+            return self.sim("reproduce", self.file("mine.json", experiment), *flags)
+
+        done = of_file(with_conclusion())
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertIn("reversed        DMA is slower\n             because both fill the links\n", done.stdout)
+        self.assertIn("\nconclusions: 0 right, 1 reversed, 0 not expressible\n3 enforced", done.stdout)
+        known = json.loads(of_file(with_conclusion(), "--format", "json").stdout)
+        self.assertEqual(known["conclusions"], {"right": 0, "reversed": 1, "not_expressible": 0})
+        self.assertEqual(known["experiments"][0]["conclusions"][0]["holds"], False)
+        self.assertIn("| DMA is slower | reversed: both fill the links |", of_file(with_conclusion(), "--format", "markdown").stdout)
+        self.assertIn("DMA is slower,conclusion,", of_file(with_conclusion(), "--format", "csv").stdout)
+        for status, value, code, word in [("right", "1", 0, "right "), ("right", "0", 3, "REVERSED"), ("reversed", "1", 3, "HOLDS")]:
+            with self.subTest(status=status, value=value):
+                done = of_file(with_conclusion(status=status, value=value))
+                self.assertEqual(done.returncode, code)
+                self.assertIn(word, done.stdout)
+        nothing = with_conclusion(status="not_expressible")
+        self.assert_refused(["reproduce", self.file("mine.json", nothing)], "/conclusions/0/status", "so there is no 'value'")
+        del nothing["conclusions"][0]["value"]
+        self.assertIn("0 right, 0 reversed, 1 not expressible", of_file(nothing).stdout)
+        del nothing["conclusions"][0]["reason"]
+        self.assert_refused(["reproduce", self.file("mine.json", nothing)], "/conclusions/0/status", "needs 'reason'")
+        for changed_to, *expected in [({"status": "revered"}, "did you mean 'reversed'"), ({"where": "0 > 1"}, "holds for no scenario"),
+                                      ({"over": "only"}, "2 scenarios"), ({"value": "dma.makespn_us"}, "did you mean 'dma.makespan_us'")]:
+            self.assert_refused(["reproduce", self.file("mine.json", with_conclusion(**changed_to))], "mine.json: /conclusions/0/", *expected)
 
     def test_refused(self):
         for experiment, *expected in [

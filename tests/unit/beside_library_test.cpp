@@ -69,23 +69,32 @@ TEST_CASE(
                                    all.begin() + 4 * static_cast<std::ptrdiff_t>(die + 1));
     };
     using Four = std::vector<double>;
-    CHECK(of_die(engines_under_mask(chip, 303).whole, 7) == Four{9, 10, 10, 9});
+    CHECK(of_die(engines_under_mask(chip, 303, CuMask::low_bits).whole, 7) == Four{9, 10, 10, 9});
     // 144: 18 low bits in each of 8 blocks of 38, of which every eighth is a unit of die 4.
-    CHECK(of_die(engines_under_mask(chip, 144).units, 4) == Four{4, 6, 5, 3});
-    CHECK(of_die(engines_under_mask(chip, 256).units, 0) ==
+    CHECK(of_die(engines_under_mask(chip, 144, CuMask::low_bits).units, 4) == Four{4, 6, 5, 3});
+    CHECK(of_die(engines_under_mask(chip, 256, CuMask::low_bits).units, 0) ==
           Four{7, 8, 9, 8});  // units 36 and 37 are the large ones
     // 304 tiles are 38 a die; 1,184 are 148: of these 9 / 38 are 35.05, 10 / 38 are 38.95.
-    const Engines masked = engines_under_mask(chip, 144);
+    const Engines masked = engines_under_mask(chip, 144, CuMask::low_bits);
     CHECK(of_die(deal_tiles(masked, 304), 4) == Four{9, 10, 10, 9});
     CHECK(of_die(deal_tiles(masked, 1184), 4) == Four{35, 39, 39, 35});
     const auto rounds = [&](double units, double tiles) {
-        return count_rounds(engines_under_mask(chip, units), tiles, chip, 0).time;
+        return count_rounds(engines_under_mask(chip, units, CuMask::low_bits), tiles, chip, 0).time;
     };
     CHECK(rounds(144, 304) == 3);  // 9 tiles on 3 units
     CHECK(rounds(128, 304) == 5);  // 9 on 2
     CHECK(rounds(288, 304) == 2);
     CHECK(rounds(208, 1184) == 7);  // 39 on 6
     CHECK(rounds(16, 304) == 20);   // 2 units a die, on two engines; of die 4 on one of 9 and one of 10
+    // Reserved evenly, the units of a mask are as many on each engine of every die, the large engines first.
+    CHECK(of_die(engines_under_mask(chip, 296, CuMask::even).units, 3) == Four{9, 10, 9, 9});
+    for (std::size_t die = 0; die < 8; ++die) {
+        CHECK(of_die(engines_under_mask(chip, 272, CuMask::even).units, die) == Four{9, 9, 8, 8});
+        CHECK(of_die(engines_under_mask(chip, 240, CuMask::even).units, die) == Four{8, 8, 7, 7});
+    }
+    // 1,184 tiles on 240 units: 39 on an engine of 7 take six rounds, on 272 units, of 8, five.
+    CHECK(count_rounds(engines_under_mask(chip, 240, CuMask::even), 1184, chip, 0).time == 6);
+    CHECK(count_rounds(engines_under_mask(chip, 272, CuMask::even), 1184, chip, 0).time == 5);
     // Without a lone unit's speed all rounds take equally long.
     const Rounds of_304 = count_rounds(masked, 304, chip, 0.5);
     CHECK(of_304.time == Approx(3 * 1.5));
@@ -125,13 +134,16 @@ TEST_CASE("operands that the cache cannot hold cost a masked GEMM more") {
     p.reuse_cache = Bytes(6e6);  // A and B: 2000 · 1000 and 1000 · 1000 elements of 2 bytes
     // 50 units: 25 low bits in each of two blocks of 50 are 26 units of die 0, 13 an engine, and 24 of die 1, 12 an
     // engine, which take five rounds for 50 tiles.
-    CHECK(to_microseconds(estimate_gemm(two_waves, p, {}, 50).body) ==
+    CHECK(to_microseconds(estimate_gemm(two_waves, p, {}, 50, false, false, CuMask::low_bits).body) ==
           Approx(5 * 20 * (1 + 0.5 * 6 / (6 + 6.0))));
+    // Reserved evenly, 50 units are 25 a die, 13 and 12 an engine: five rounds, too, with a loss of their own.
+    p.reserved_loss = 0.2;
+    CHECK(to_microseconds(estimate_gemm(two_waves, p, {}, 50).body) == Approx(5 * 20 * (1 + 0.2 * 6 / (6 + 6.0))));
     CHECK(to_microseconds(estimate_gemm(two_waves, p).body) == Approx(40));
     // Not so a unit that works alone: of 20 µs it takes half, and shares nothing.
     p.lone_unit_speed = 2;
     p.unit_speed_exponent = 1;
-    CHECK(to_microseconds(estimate_gemm({100, 100, 1000}, p, {}, 50).body) ==
+    CHECK(to_microseconds(estimate_gemm({100, 100, 1000}, p, {}, 50, false, false, CuMask::low_bits).body) ==
           Approx(20 * (1 + 0.01 * (1 + 0.5 * 0.4 / (0.4 + 6.0))) / 2));
 }
 
@@ -169,6 +181,29 @@ TEST_CASE("GEMM and library collective slow each other while both run") {
         const auto times = make_engine(engine)->run(graph, costs, resources, 0).tasks;
         CHECK(to_microseconds(times[0].end - times[0].start) == Approx(1 + 75));  // after a launch of 1 µs
     }
+}
+
+TEST_CASE("with many channels a collective loses what links and fabric carry less beside a GEMM") {
+    Machine machine = machine_with_engines(0, 0.5);
+    DeviceSpec device = machine.topology.device();
+    device.interference.collective_links_lost_to_gemms = 0.25;
+    Machine lossy = machine_of(topology_of(3, group("full_mesh"), 1, "", device));
+    for (auto& [dtype, parameters] : lossy.calibration.gemm) parameters = machine.calibration.gemm_for(dtype);
+    // 24 kB on the bus take 2 us by 8 channels (12 GB/s, half of the rate of a lone channel each), 8 us by one.
+    const auto beside = [&](int channels, int mask) {
+        TaskGraph graph;
+        Task gemm{GemmShape{20'000, 1000, 1000}};  // 400 us
+        gemm.gemm_cus = mask;
+        graph.add(gemm, {});
+        graph.add(Task{CollectiveKernelWork{CollectiveKind::all_gather, Bytes(36'000), channels}, 0, transfer_stream(0)}, {});
+        const std::vector<Cost> costs{priced(graph[0], lossy), priced(graph[1], lossy)};
+        const auto times = make_engine("flow")->run(graph, costs, lossy.resources, 0).tasks;
+        return to_microseconds(times[1].end - times[1].start);
+    };
+    // For 1 us the GEMM is not yet launched.
+    CHECK(beside(8, 0) == Approx(1 + (2 - 1) / 0.75));
+    CHECK(beside(8, 80) == Approx(1 + (2 - 1) / 0.75));  // a mask changes nothing
+    CHECK(beside(1, 0) == Approx(1 + (8 - 1) / 0.5));
 }
 
 TEST_CASE("a collective waits with its units for the rank whose GEMM leaves them last") {

@@ -73,8 +73,12 @@ std::vector<double> log_spreads(const GemmPrior& prior, std::size_t campaigns) {
     std::int64_t largest = 0;
     for (const GemmTile& tile : prior.start.tiles) largest = std::max(largest, tile.m * tile.n);
     // Only products of rate and efficiency are determined: the largest tile stays near 1 to separate them.
-    for (const GemmTile& tile : prior.start.tiles)
-        spreads.push_back(std::log(tile.m * tile.n == largest ? 1.05 : prior.tile_spread));
+    for (const GemmTile& tile : prior.start.tiles) {
+        const bool small = prior.small_tile_spread > 0 && 2 * tile.m * tile.n < largest;
+        spreads.push_back(std::log(tile.m * tile.n == largest ? 1.05
+                                   : small                    ? prior.small_tile_spread
+                                                              : prior.tile_spread));
+    }
     spreads.resize(spreads.size() + campaigns, std::log(campaign_spread));
     return spreads;
 }
@@ -125,7 +129,9 @@ std::vector<GemmParameters> constants_of(const GemmParameters& parameters,
 
 /// By the parameters of the row's campaign.
 Seconds time_of(const GemmMeasurement& row, const GemmParameters& parameters) {
-    return estimate_gemm(row.shape, parameters, row.busy, row.units, false, row.warm).total() + row.gap;
+    const GemmEstimate one =
+        estimate_gemm(row.shape, parameters, row.busy, row.units, false, row.warm, CuMask::low_bits);
+    return one.total() + row.gap;
 }
 
 }  // namespace

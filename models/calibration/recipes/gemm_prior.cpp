@@ -40,6 +40,7 @@ const std::vector<InputKey<GemmHardware>>& GemmHardware::keys() {
         field<&H::stride_loss>("stride_loss_per_kB", "Prior of that GEMM parameter; 0 where the rows show no such loss.")
             .plain_in(fraction).optional(),
         field<&H::launch>("launch_us", "Prior of that GEMM parameter.").plain_in({0.1, 1000}).optional(),
+        field<&H::tile_epilogue>("tile_epilogue_us", "The same.").plain_in({0.01, 100}).optional(),
         field<&H::split_k_fixed>("split_k_fixed_us", "Prior of that GEMM parameter; large where a library never splits K.")
             .plain_in({0.1, 1000}).optional(),
         field<&H::quantise_rate>("quantise_GBps", "Prior of that GEMM parameter; 0 where times have no quantise step.")
@@ -51,6 +52,7 @@ const std::vector<InputKey<GemmHardware>>& GemmHardware::keys() {
         field<&H::lone_unit_speed>("lone_unit_speed", "Prior of that GEMM parameter.").plain_in({1, 10}).optional(),
         field<&H::unit_speed_exponent>("unit_speed_exponent", "The same.").plain_in({1, 20}).optional(),
         field<&H::mask_loss>("mask_loss", "The same.").plain_in({0, 2}).optional(),
+        field<&H::reserved_loss>("reserved_loss", "The same.").plain_in({0, 2}).optional(),
         field<&H::memory_start>("memory_start_us", "The same.").plain_in({0, 100}).optional(),
         field<&H::rows_of_family>("rows_of_family", "Least number of rows of an (N,K) family that are fitted: more where few "
             "M would not show the heights of the tiles.").plain_in({4, 1000}).optional()};
@@ -134,7 +136,7 @@ GemmPrior gemm_prior(const GemmHardware& hardware) {
     const std::vector<Belief> beliefs{
         {to_microseconds(hardware.launch), 1.5},               // launch_us
         {0.5, 2},                                              // tile_fixed_us
-        {0.5, 2},                                              // tile_epilogue_us
+        {to_microseconds(hardware.tile_epilogue), 2},          // tile_epilogue_us
         {to_teraflops(hardware.peak), hardware.peak_spread},   // peak_TFLOPS
         {hardware.stride_loss, 2},                             // stride_loss_per_kB
         {by_units ? 0 : 0.6, 1.5},                             // tail_floor
@@ -151,6 +153,7 @@ GemmPrior gemm_prior(const GemmHardware& hardware) {
         {hardware.lone_unit_speed, 1.1},                       // lone_unit_speed
         {hardware.unit_speed_exponent, 1.3},                   // unit_speed_exponent
         {hardware.mask_loss, 1.5},                             // mask_loss
+        {hardware.reserved_loss, 1.5},                         // reserved_loss
         {to_microseconds(hardware.memory_start), 2},           // memory_start_us
     };
     GemmPrior prior;
@@ -163,11 +166,12 @@ GemmPrior gemm_prior(const GemmHardware& hardware) {
     prior.start.engines = hardware.engines;
     prior.start.first_large_engine = hardware.first_large_engine;
     if (by_units) {
-        // Known tiles (ROCm/tritonBLAS docs/overlap-analysis.md) follow from the waves only with like efficiencies.
+        // Known tiles, all large (ROCm/tritonBLAS docs/overlap-analysis.md) follow from the waves only with like efficiencies.
         for (GemmTile& tile : prior.start.tiles)
             tile.efficiency =
                 std::min(1.0, std::pow(static_cast<double>(tile.m * tile.n) / (256.0 * 224.0), 0.15));
         prior.tile_spread = 1.08;
+        prior.small_tile_spread = 1.3;
     }
     const auto fields = GemmParameters::fields();
     for (std::size_t i = 0; i < fields.size(); ++i) {

@@ -24,10 +24,10 @@ struct GemmHardware {
     Bytes cache;
     std::int64_t k_step = 64;
     double stride_loss = 0;
-    Seconds launch = microseconds(4), split_k_fixed = microseconds(3);
+    Seconds launch = microseconds(4), tile_epilogue = microseconds(0.5), split_k_fixed = microseconds(3);
     BytesPerSecond quantise_rate;  ///< 0: the times have no quantise step
     double dies = 0, engines = 0, first_large_engine = 0, lone_unit_speed = 0, unit_speed_exponent = 0,
-           mask_loss = 0;
+           mask_loss = 0, reserved_loss = 0;
     Seconds memory_start;  ///< 0: not fitted
     int rows_of_family = 4;  ///< as GemmPrior::rows_of_family
     /// Parameters of a machine whose clock falls only after 40 to 100 ms of GEMMs without a pause.
