@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 namespace overlap {
 namespace {
@@ -76,7 +77,7 @@ private:
 /// Takes away what was not measured on the machine that it prices.
 void claim_if(bool same, Evidence& evidence) {
     if (same) return;
-    evidence.error.reset();
+    evidence.elsewhere = std::exchange(evidence.error, std::nullopt);
     if (evidence.basis == Basis::measured || evidence.basis == Basis::fitted) evidence.basis = Basis::derived;
 }
 

@@ -187,5 +187,4 @@ def experiments():
                     ("gpt3_6_7b", "GPT of 7 billion", 10.85, ""),
                     ("qwen3_32b", "Qwen3-32B", 9.93,
                      "the source's steps take 1.3 and 2 times as long as their kernels and copies here: a host that launches "
-                     "kernels more slowly than they run, embedding, head and loss; and RCCL, which has 73 us of fixed time here "
-                     "and 265 GB/s on the bus, with the copies of a list in it"))]}}
+                     "kernels more slowly than they run, embedding, head and loss"))]}}

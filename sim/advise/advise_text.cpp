@@ -116,8 +116,8 @@ private:
 }  // namespace
 
 std::optional<bool> too_close_to_call(double margin, const Confidence& confidence) {
-    if (confidence.error_of_known && margin < *confidence.error_of_known) return true;
-    return confidence.makespan_error() ? std::optional(false) : std::nullopt;
+    const std::optional<double> error = confidence.makespan_error();
+    return error ? std::optional(margin < *error) : std::nullopt;
 }
 
 std::string sureness(double margin, const Confidence& confidence) {

@@ -13,6 +13,7 @@
 #include "sim/importers/kernel_table.hpp"
 #include "sim/report/run/report.hpp"
 #include "sim/reproduce/published_experiment.hpp"
+#include "sim/run/accuracy.hpp"
 #include "sim/schedules/host.hpp"
 #include "sim/sensitivity/sensitivity.hpp"
 #include "sim/topology/device_schema.hpp"
@@ -25,7 +26,7 @@ namespace {
 
 // clang-format off
 const std::vector<FileFormat> formats{
-    {"advice", advice_schema}, {"calibration", [] { Json schema = calibration_schema(); schema["properties"]["validation"] = validation_schema(); return schema; }}, {"device", device_schema},
+    {"accuracy", accuracy_schema}, {"advice", advice_schema}, {"calibration", [] { Json schema = calibration_schema(); schema["properties"]["validation"] = validation_schema(); return schema; }}, {"device", device_schema},
     {"experiment", experiment_schema}, {"host", host_schema}, {"kernels", kernel_table_schema}, {"measured_case", measured_case_schema},
     {"model", [] { return model_schema(families_of(ConfigFolder::standard())); }}, {"plan", plan_schema}, {"recipe", recipe_schema}, {"result", result_schema}, {"run", run_schema},
     {"schedule", preset_schema}, {"sensitivity", sensitivity_schema}, {"sweep", sweep_schema}, {"tiles", tiles_schema},

@@ -2,8 +2,8 @@
 #include "sim/core/driver_facts.hpp"
 #include "sim/core/ranges.hpp"
 #include "sim/core/shown.hpp"
-#include "sim/run/makespan_error.hpp"
 #include "sim/run/resolver.hpp"
+#include "sim/run/run.hpp"
 
 #include <tbb/parallel_for.h>
 #include <algorithm>
@@ -131,7 +131,7 @@ ComparedCase compare_case(const MeasuredCase& measured, Resolver& resolver) {
     const Scenario scenario = resolver.resolve(measured.config);
     require_same_device(measured, scenario.machine->topology.device());
     const Json params = to_json(scenario.params, scenario.schedule->parameters);
-    Prediction predicted = predict(scenario);
+    Prediction predicted = predict(scenario, true);
     ComparedCase result;
     result.origin = measured.origin;
     result.scenario = scenario_of(measured.system, scenario);
@@ -146,8 +146,7 @@ ComparedCase compare_case(const MeasuredCase& measured, Resolver& resolver) {
     result.predicted_p90 = predicted.p90;
     result.seeds = predicted.seeds;
     result.error = predicted.makespan / result.measured - 1;
-    result.prices.parts =
-        priced_parts(scenario.graph(), *scenario.machine, scenario.cost_models, true, scenario.host.get());
+    result.confidence = std::move(predicted.confidence);
     const auto param = [&](const char* key) { return params.contains(key) ? unquoted(params[key]) : "none"; };
     result.labels = {{"system", measured.system},
                      {"schedule", scenario.schedule->name},
@@ -247,14 +246,27 @@ void summarise_errors(Comparison& comparison) {
             return one.predicted_p10 <= median && median <= one.predicted_p90;
         }));
     }
-    comparison.all = summarise(mapped(comparison.cases, &ComparedCase::error));
+    const auto summary = [](const std::string& key, const std::string& value,
+                            const std::vector<const ComparedCase*>& cases) {
+        GroupErrors group{key, value, summarise(mapped(cases, [](auto* one) { return one->error; }))};
+        for (const ComparedCase* one : cases) {
+            const std::optional<bool> inside = one->inside_p90();
+            group.nine_of_ten.judged += inside.has_value();
+            group.nine_of_ten.inside += inside.value_or(false);
+        }
+        return group;
+    };
+    const auto all = mapped(comparison.cases, [](const ComparedCase& one) { return &one; });
+    const GroupErrors whole = summary("", "all", all);
+    comparison.all = whole.errors;
+    comparison.nine_of_ten = whole.nine_of_ten;
     for (const auto& [kind, values] : kinds) comparison.by_task_kind[kind] = summarise(values);
     if (runs > 0) comparison.runs_within_p10_p90 = static_cast<double>(within) / static_cast<double>(runs);
     for (const std::string& key : comparison_labels) {
-        std::map<std::string, std::vector<double>> values;
-        for (const ComparedCase& one : comparison.cases) values[one.labels.at(key)].push_back(one.error);
+        std::map<std::string, std::vector<const ComparedCase*>> values;
+        for (const ComparedCase& one : comparison.cases) values[one.labels.at(key)].push_back(&one);
         for (const auto& [value, some] : values)
-            if (!value.empty()) comparison.groups.push_back({key, value, summarise(some)});
+            if (!value.empty()) comparison.groups.push_back(summary(key, value, some));
     }
 }
 

@@ -100,38 +100,78 @@ void name_fastest(const std::string& name, const std::vector<std::string>& membe
     }
 }
 
-/// For each scenario, the values that expressions may use.
-std::vector<Json> run_all(const PublishedExperiment& experiment, const ConfigFolder& folder,
-                          const Json& what_if) {
-    const std::vector<DesignPoint> scenarios = scenarios_of(experiment.scenarios);
-    const std::vector<std::string> fields = result_fields();
-    const std::vector<std::string> variants = keys_of(experiment.variants);
-    std::vector<Json> results(scenarios.size() * variants.size());
+/// Every scenario with every variant.
+struct VariantRuns {
+    std::vector<DesignPoint> scenarios;
+    std::vector<std::string> variants;
+    std::vector<Json> results;         ///< by scenario, then variant
+    std::vector<std::string> devices;  ///< of these
+
+    std::size_t at(std::size_t scenario, std::size_t variant) const {
+        return scenario * variants.size() + variant;
+    }
+};
+
+VariantRuns run_all(const PublishedExperiment& experiment, const ConfigFolder& folder, const Json& what_if) {
+    VariantRuns runs{scenarios_of(experiment.scenarios), keys_of(experiment.variants), {}, {}};
+    runs.results.resize(runs.scenarios.size() * runs.variants.size());
+    runs.devices.resize(runs.results.size());
     Resolver resolver(folder, static_cast<int>(std::max(1U, std::thread::hardware_concurrency())));
     Baselines baselines;
-    tbb::parallel_for(std::size_t{0}, results.size(), [&](std::size_t i) {
-        const RunConfig config = variant_config(experiment, scenarios[i / variants.size()],
-                                                variants[i % variants.size()], folder, what_if);
-        results[i] = to_json(run(resolver.resolve(config), {false, &baselines}));
+    tbb::parallel_for(std::size_t{0}, runs.results.size(), [&](std::size_t i) {
+        const RunConfig config = variant_config(experiment, runs.scenarios[i / runs.variants.size()],
+                                                runs.variants[i % runs.variants.size()], folder, what_if);
+        const Scenario scenario = resolver.resolve(config);
+        runs.devices[i] = scenario.machine->topology.device().name;
+        runs.results[i] = to_json(run(scenario, {false, &baselines}));
     });
-    const auto result = [&](std::size_t scenario, std::size_t variant) -> const Json& {
-        return results[scenario * variants.size() + variant];
-    };
+    return runs;
+}
+
+/// One number of every run of a variant is longer or shorter by what nine of ten runs are off. Only what `text` names is
+/// wanted, and makespans.
+struct Disturbance {
+    std::size_t variant = 0;
+    std::string field;
+    int sign = 1;
+    std::string text = {};
+
+    bool wants(const std::string& name) const {
+        return name == "makespan_us" || text.find(name) != std::string::npos;
+    }
+};
+
+double p90_of(const Json& result) {
+    const Json& p90 = result.at("confidence").at("p90_error_pct");
+    return p90.is_null() ? 0 : p90.get<double>() / 100;
+}
+
+/// For each scenario, the values that expressions may use.
+std::vector<Json> values_of(const PublishedExperiment& experiment, const VariantRuns& runs,
+                            const Disturbance* disturbance = nullptr) {
+    static const std::vector<std::string> fields = result_fields();
     std::vector<Json> values;
-    for (const DesignPoint& scenario : scenarios) {
+    for (const DesignPoint& scenario : runs.scenarios) {
         Json& known = values.emplace_back(Json::object());
         for (const std::string& field : experiment.scenarios.fields())
             known[field] = scenario.values.value(field, Json(0));
     }
-    for (std::size_t variant = 0; variant < variants.size(); ++variant) {
-        std::vector<std::string> all_have = further_numbers(result(0, variant));
-        for (std::size_t scenario = 1; scenario < scenarios.size(); ++scenario)
-            keep_common(all_have, further_numbers(result(scenario, variant)));
+    for (std::size_t variant = 0; variant < runs.variants.size(); ++variant) {
+        std::vector<std::string> all_have = further_numbers(runs.results[variant]);
+        for (std::size_t scenario = 1; scenario < runs.scenarios.size(); ++scenario)
+            keep_common(all_have, further_numbers(runs.results[runs.at(scenario, variant)]));
         for (const std::vector<std::string>& some : {fields, all_have})
-            for (const std::string& field : some)
-                for (std::size_t scenario = 0; scenario < scenarios.size(); ++scenario)
-                    values[scenario][variants[variant] + "." + field] =
-                        at_path(result(scenario, variant), field);
+            for (const std::string& field : some) {
+                if (disturbance != nullptr && !disturbance->wants(field)) continue;
+                for (std::size_t scenario = 0; scenario < runs.scenarios.size(); ++scenario) {
+                    const Json& result = runs.results[runs.at(scenario, variant)];
+                    Json& value = values[scenario][runs.variants[variant] + "." + field] =
+                        at_path(result, field);
+                    if (disturbance != nullptr && disturbance->variant == variant &&
+                        disturbance->field == field && value.is_number())
+                        value = value.get<double>() * std::exp(disturbance->sign * p90_of(result));
+                }
+            }
     }
     for (const auto& [name, members] : experiment.fastest_of) name_fastest(name, members, values);
     return values;
@@ -169,11 +209,63 @@ std::pair<double, std::size_t> evaluate(const PublishedNumber& one, const std::s
     return {aggregate(values, one.over), values.size()};
 }
 
+/// Times and speed-ups of a variant, or of what is named after the fastest of several, in an expression.
+std::vector<std::string> uncertain_fields(const PublishedExperiment& experiment,
+                                          const PublishedNumber& number, const std::string& variant) {
+    std::vector<std::string> names{variant};
+    for (const auto& [name, members] : experiment.fastest_of)
+        if (contains(members, variant)) names.push_back(name);
+    std::vector<std::string> found;
+    for (const std::string& field : result_fields()) {
+        if (!field.ends_with("_us") && !field.starts_with("losses_us.") && field != "speedup") continue;
+        const bool used = std::ranges::any_of(names, [&](const std::string& name) {
+            return (number.value + " ").find(name + "." + field) != std::string::npos;
+        });
+        if (used) found.push_back(field);
+    }
+    return found;
+}
+
+/// Adds interval, causes and kind: errors of runs and of their numbers count as independent.
+void judge(const PublishedExperiment& experiment, const std::string& origin, const VariantRuns& runs,
+           ReproducedCase& one) {
+    double below = 0, above = 0, largest = 0;
+    for (std::size_t variant = 0; variant < runs.variants.size(); ++variant) {
+        for (const std::string& field : uncertain_fields(experiment, one, runs.variants[variant])) {
+            double moved = 0;
+            for (const int sign : {-1, 1}) {
+                const Disturbance disturbance{variant, field, sign, one.value + one.where};
+                const double change =
+                    evaluate(one, origin, values_of(experiment, runs, &disturbance)).first - one.predicted;
+                (change < 0 ? below : above) = std::hypot(change < 0 ? below : above, change);
+                moved = std::max(moved, std::abs(change));
+            }
+            if (moved == 0 || one.predicted == 0) continue;
+            const Json& sure = runs.results[variant].at("confidence");
+            if (moved > largest) {
+                largest = moved;
+                one.device = runs.devices[variant];
+                one.run_kind = sure.at("kind").is_null() ? "" : sure.at("kind").get<std::string>();
+            }
+            const double error = sure.at("makespan_error_pct").get<double>();
+            Json causes = sure.at("causes");
+            if (causes.empty()) causes.push_back({{"name", "measured schedules"}, {"error_pct", error}});
+            for (const Json& cause : causes) {
+                double& sum = one.causes[cause.at("name").get<std::string>()];
+                sum = std::hypot(
+                    sum, moved / std::abs(one.predicted) * cause.at("error_pct").get<double>() / error);
+            }
+        }
+    }
+    if (below > 0 || above > 0) one.p90 = Range{one.predicted - below, one.predicted + above};
+}
+
 }  // namespace
 
 ReproducedExperiment reproduce(const PublishedExperiment& experiment, const ConfigFolder& folder,
                                const Json& what_if) {
-    const std::vector<Json> scenarios = run_all(experiment, folder, what_if);
+    const VariantRuns runs = run_all(experiment, folder, what_if);
+    const std::vector<Json> scenarios = values_of(experiment, runs);
     ReproducedExperiment result{
         experiment.system, experiment.name, experiment.description, experiment.source, {}, {}};
     const auto place = [&](const char* list, std::size_t number) {
@@ -182,7 +274,8 @@ ReproducedExperiment reproduce(const PublishedExperiment& experiment, const Conf
     for (std::size_t number = 0; number < experiment.cases.size(); ++number) {
         const PublishedCase& one = experiment.cases[number];
         const auto [predicted, count] = evaluate(one, place("cases", number), scenarios);
-        result.cases.push_back({one, predicted, count});
+        judge(experiment, place("cases", number), runs,
+              result.cases.emplace_back(ReproducedCase{one, predicted, count}));
     }
     for (std::size_t number = 0; number < experiment.conclusions.size(); ++number) {
         const PublishedConclusion& one = experiment.conclusions[number];

@@ -39,6 +39,8 @@ std::string kind_text(CaseKind kind, char separator = '_') {
 struct KindTally {
     std::size_t within = 0;  ///< inside their tolerance
     std::size_t of = 0;
+    std::size_t inside_p90 = 0,
+                judged = 0;  ///< in the interval that is meant to hold nine of ten, and with one
 
     std::string text() const { return of == 0 ? "" : std::to_string(within) + " of " + std::to_string(of); }
 };
@@ -59,6 +61,8 @@ Tally tally(const std::vector<ReproducedExperiment>& experiments) {
         KindTally& kind = sums.kinds[static_cast<std::size_t>(one.kind)];
         ++kind.of;
         if (one.inside()) ++kind.within;
+        if (one.p90) ++kind.judged;
+        if (one.inside_p90()) ++kind.inside_p90;
     });
     for (const ReproducedExperiment& experiment : experiments)
         for (const ReproducedConclusion& one : experiment.conclusions) {
@@ -75,13 +79,23 @@ std::string summary(const Tally& sums) {
         if (sums.kinds[kind].of > 0)
             kinds.push_back(kind_text(static_cast<CaseKind>(kind), ' ') + ": " + sums.kinds[kind].text() +
                             " within tolerance");
+    std::vector<std::string> intervals;
+    for (std::size_t kind = 0; kind < sums.kinds.size(); ++kind)
+        if (sums.kinds[kind].judged > 0)
+            intervals.push_back(kind_text(static_cast<CaseKind>(kind), ' ') + ": " +
+                                std::to_string(sums.kinds[kind].inside_p90) + " of " +
+                                std::to_string(sums.kinds[kind].judged));
+    const std::string expected =
+        intervals.empty() ? ""
+                          : "in the interval meant to hold nine of ten: " + joined(intervals, "; ") + '\n';
     std::string conclusions;
     if (sums.right().of > 0)
         conclusions = "conclusions: " + std::to_string(sums.conclusions[0]) + " right, " +
-                      std::to_string(sums.conclusions[1]) + " reversed, " + std::to_string(sums.conclusions[2]) +
-                      " not expressible\n";
-    return joined(kinds, "; ") + '\n' + conclusions + std::to_string(sums.enforced) + " enforced, " +
-           std::to_string(sums.gaps) + " known gaps, " + std::to_string(sums.wrong) + " not as stated";
+                      std::to_string(sums.conclusions[1]) + " reversed, " +
+                      std::to_string(sums.conclusions[2]) + " not expressible\n";
+    return joined(kinds, "; ") + '\n' + expected + conclusions + std::to_string(sums.enforced) +
+           " enforced, " + std::to_string(sums.gaps) + " known gaps, " + std::to_string(sums.wrong) +
+           " not as stated";
 }
 
 std::string text(const std::vector<ReproducedExperiment>& experiments) {
@@ -151,6 +165,12 @@ std::string table_of_experiments(const std::vector<ReproducedExperiment>& experi
     return out + "| all | |" + counts(tally(experiments));
 }
 
+Json causes_json(const std::map<std::string, double>& causes) {
+    Json json = Json::array();
+    for (const auto& [cause, share] : causes) json.push_back({{"name", cause}, {"error_pct", 100 * share}});
+    return json;
+}
+
 Json reproduced_json(const ReproducedCase& one) {
     return {{"name", one.name},
             {"kind", kind_text(one.kind)},
@@ -158,6 +178,12 @@ Json reproduced_json(const ReproducedCase& one) {
             {"predicted", one.predicted},
             {"low", one.low},
             {"high", one.high},
+            {"low_p90", one.p90 ? Json(one.p90->low) : Json()},
+            {"high_p90", one.p90 ? Json(one.p90->high) : Json()},
+            {"inside_p90", one.p90 ? Json(one.inside_p90()) : Json()},
+            {"p90_causes", causes_json(one.causes)},
+            {"device", or_null(one.device)},
+            {"run_kind", or_null(one.run_kind)},
             {"unit", one.unit},
             {"status", one.known_gap ? "known_gap" : "enforced"},
             {"reason", one.reason},
@@ -175,22 +201,23 @@ Json reproduced_json_of(const ReproducedConclusion& one) {
 
 std::string csv(const std::vector<ReproducedExperiment>& experiments, const Remarks& remarks) {
     std::string out =
-        "system,experiment,case,kind,published,predicted,low,high,unit,status,as_stated,reason," +
+        "system,experiment,case,kind,published,predicted,low,high,low_p90,high_p90,unit,status,as_stated,reason," +
         remark_columns + "\n";
     for_each_case(experiments, [&](const ReproducedExperiment& experiment, const ReproducedCase& one) {
         const Json json = reproduced_json(one);
         out += csv_cell(experiment.system) + "," + csv_cell(experiment.name);
-        for (const char* key : {"name", "kind", "published", "predicted", "low", "high", "unit", "status",
-                                "as_stated", "reason"})
+        for (const char* key : {"name", "kind", "published", "predicted", "low", "high", "low_p90",
+                                "high_p90", "unit", "status", "as_stated", "reason"})
             out += "," + csv_cell(json.at(key));
         out += "," + remark_cells(remarks) + '\n';
     });
     for (const ReproducedExperiment& experiment : experiments)
         for (const ReproducedConclusion& one : experiment.conclusions) {
             const Json json = reproduced_json_of(one);
-            out += csv_cell(experiment.system) + "," + csv_cell(experiment.name) + "," + csv_cell(json.at("name")) +
-                   ",conclusion,,,,,," + csv_cell(json.at("status")) + "," + csv_cell(json.at("as_stated")) + "," +
-                   csv_cell(json.at("reason")) + "," + remark_cells(remarks) + '\n';
+            out += csv_cell(experiment.system) + "," + csv_cell(experiment.name) + "," +
+                   csv_cell(json.at("name")) + ",conclusion,,,,,,,," + csv_cell(json.at("status")) + "," +
+                   csv_cell(json.at("as_stated")) + "," + csv_cell(json.at("reason")) + "," +
+                   remark_cells(remarks) + '\n';
         }
     return out;
 }
@@ -209,7 +236,9 @@ Json json(const std::vector<ReproducedExperiment>& experiments) {
     Json kinds = Json::object();
     for (std::size_t kind = 0; kind < sums.kinds.size(); ++kind)
         kinds[case_kind_names[kind]] = {{"within_tolerance", sums.kinds[kind].within},
-                                        {"of", sums.kinds[kind].of}};
+                                        {"of", sums.kinds[kind].of},
+                                        {"inside_p90", sums.kinds[kind].inside_p90},
+                                        {"judged", sums.kinds[kind].judged}};
     Json conclusions = Json::object();
     for (std::size_t state = 0; state < sums.conclusions.size(); ++state)
         conclusions[conclusion_state_names[state]] = sums.conclusions[state];

@@ -14,6 +14,7 @@
 #include "sim/core/installation.hpp"
 #include "sim/core/ranges.hpp"
 #include "sim/core/shown.hpp"
+#include "sim/run/accuracy.hpp"
 #include "sim/schedules/schedule.hpp"
 #include "sim/topology/like_device.hpp"
 
@@ -170,7 +171,8 @@ SchedulePtr ConfigFolder::schedule(const std::string& name) const {
     std::error_code ignored;
     const std::vector<std::string> presets = names("schedules");
     const std::string stem = name.ends_with(".json") ? name.substr(0, name.size() - 5) : name;
-    if (name.find('/') == std::string::npos && !fs::exists(name, ignored) && file_beside(name).empty() && !contains(presets, stem))
+    if (name.find('/') == std::string::npos && !fs::exists(name, ignored) && file_beside(name).empty() &&
+        !contains(presets, stem))
         find_schedule(name, presets);  // throws
     return std::make_shared<const ScheduleEntry>(
         read_preset(read_config_file(find("schedules", name), "schedule")));
@@ -187,7 +189,8 @@ Host ConfigFolder::host(const std::string& name) const {
     if ((name == default_host || name == recorded_host) &&
         !std::filesystem::exists(root_ / "hosts" / (name + ".json"), unread)) {
         const std::size_t threads = name == recorded_host ? 1 : 0;
-        return read_host({{{"name", name}, {"description", "built in"}, {"threads", host_threads_names[threads]}}, name});
+        return read_host(
+            {{{"name", name}, {"description", "built in"}, {"threads", host_threads_names[threads]}}, name});
     }
     return read_host(read_config_file(find("hosts", name), "host"));
 }
@@ -206,6 +209,7 @@ Machine ConfigFolder::machine(const std::string& name, const WhatIf& what_if) co
     MachineEvidence evidence = evidence_of(files.device.json, files.calibration->json);
     claim_what_was_measured(evidence, files.topology.json, {files.device.json, files.calibration->json},
                             as_measured(what_if.changes().empty() ? files : machine_files(name), root_));
+    evidence.accuracy = read_accuracy(root_);
     return {std::move(topology), std::move(resources), std::move(calibration), Seconds(),
             std::move(evidence)};
 }

@@ -7,12 +7,14 @@
 #include "models/library_kernel.hpp"
 #include "sim/core/ranges.hpp"
 #include "sim/core/shown.hpp"
+#include "sim/engine/event_queue.hpp"
 #include "sim/run/steady.hpp"
 
 namespace overlap {
 namespace {
 
 constexpr double small_copy = 1 << 20;  // bytes; errors of DMA copies are known above and below it apart
+constexpr double small_collective = 32 << 20;  // bytes; latencies of libraries count below it
 
 /// Kinds of priced work in a graph.
 struct Kinds {
@@ -23,7 +25,7 @@ struct Kinds {
     std::set<std::string> libraries;    ///< of these collectives
     bool all_gemms_measured = true;
     bool kernels = false, host_calls = false;
-    Bytes largest_dma;
+    Bytes largest_dma, largest_collective;
 
     Kinds(const TaskGraph& graph, const Machine& machine) {
         for (TaskId id = 0; id < graph.size(); ++id) {
@@ -53,6 +55,7 @@ private:
     void add(const CollectiveKernelWork& work, int gpu, const Machine& machine) {
         const DeviceSpec::Library& library = machine.topology.device().collective_library;
         collectives.insert(key_of_collective(work, gpu, machine));
+        largest_collective = std::max(largest_collective, work.operand);
         const auto kernel = library.all_reduces.find(work.kernel);
         libraries.insert(kernel == library.all_reduces.end() ? library.name : kernel->second.name);
     }
@@ -73,12 +76,52 @@ struct Lengthened {
     }
 };
 
+const std::string small_collectives = "small collectives";
+// Keys of Accuracy::widths, beside kinds of prices.
+const std::string another_machine = "measured on another machine", any_run = "any run",
+                  another_program = "another program", own_kernels = "own kernels",
+                  several_nodes = "several nodes";
+
 /// One kind of price, and what its error makes longer.
 struct Priced {
     PricedPart part;
     double Lengthened::*factor;
+    std::string kind;  ///< also its width of Accuracy, where no machine with such a GPU was measured
     bool contention = false;
+    std::string width = kind;     ///< of Accuracy, that `widened` is
+    double own = 0, widened = 0;  ///< both make the error to expect, as squares
 };
+
+double width_of(const Accuracy& accuracy, const std::string& name) {
+    const auto found = accuracy.widths.find(name);
+    return found == accuracy.widths.end() ? 0 : found->second;
+}
+
+/// Whether all is enqueued before the GPUs begin, by one thread.
+bool enqueued_beforehand(const Host* host) {
+    return host == nullptr || (host->threads == HostThreads::one && !host->calls_take_time());
+}
+
+/// Whether this project measured programs that enqueue so, on such GPUs.
+bool measured_so(const Host* host, const MachineEvidence& known) {
+    if (host != nullptr && evidence_of_host(host->file).error) return true;
+    return enqueued_beforehand(host) && (known.dma.error || known.dma.elsewhere);
+}
+
+/// Sets the errors to expect. `ours`: measured_so.
+void expect(std::vector<Priced>& prices, const Accuracy* accuracy, bool ours) {
+    for (Priced& one : prices) {
+        const Evidence& evidence = one.part.evidence;
+        one.own = evidence.error.value_or(evidence.elsewhere.value_or(0));
+        // Latencies of small collectives and kernels of attention differ by version and caller of the library.
+        const bool always = !ours && (one.factor == &Lengthened::attention || one.kind == small_collectives);
+        if (accuracy != nullptr && (always || (!evidence.error && evidence.basis != Basis::measured))) {
+            if (evidence.elsewhere && !always) one.width = another_machine;
+            one.widened = width_of(*accuracy, one.width);
+        }
+        if (evidence.error || one.widened > 0) one.part.expected = std::hypot(one.own, one.widened);
+    }
+}
 
 /// The weakest basis and the largest error of lines and tables that a graph uses.
 Evidence weakest(const std::set<std::string>& keys, const std::map<std::string, Evidence>& known) {
@@ -108,42 +151,47 @@ std::vector<Priced> prices_in(const TaskGraph& graph, const Machine& machine,
         if (roofline) evidence = {.basis = Basis::derived};
         all.push_back(
             {{"GEMM " + name_of(dtype), evidence, roofline ? "" : machine.calibration.gemm_library_of(dtype)},
-             &Lengthened::gemm});
+             &Lengthened::gemm,
+             "GEMMs"});
     }
     const auto add_kernels = [&](const std::set<std::string>& names, const std::string& name, Basis otherwise,
-                                 double Lengthened::*factor) {
+                                 double Lengthened::*factor, const std::string& width) {
         for (const std::string& key : names) {
             const auto found = known.kernels.find(key);
             all.push_back({{name + " " + key.substr(key.find('/') + 1),
                             found == known.kernels.end() ? Evidence{.basis = otherwise} : found->second},
-                           factor});
+                           factor,
+                           width});
         }
     };
-    add_kernels(kinds.grouped, "grouped GEMM", Basis::derived, &Lengthened::grouped);
-    add_kernels(kinds.attention, "attention", Basis::estimate, &Lengthened::attention);
+    add_kernels(kinds.grouped, "grouped GEMM", Basis::derived, &Lengthened::grouped, "grouped GEMMs");
+    add_kernels(kinds.attention, "attention", Basis::estimate, &Lengthened::attention, "attention");
     const auto beside = [&](const char* name, const Evidence& evidence, double Lengthened::*factor) {
-        if (overlapped && !kinds.gemms.empty()) all.push_back({{name, evidence}, factor, true});
+        if (overlapped && !kinds.gemms.empty()) all.push_back({{name, evidence}, factor, "contention", true});
     };
     if (kinds.largest_dma > Bytes()) {
         const bool small = kinds.largest_dma.si() < small_copy;
-        all.push_back({{"DMA copies", small ? known.small_dma : known.dma}, &Lengthened::dma});
+        all.push_back({{"DMA copies", small ? known.small_dma : known.dma}, &Lengthened::dma, "DMA copies"});
         beside("contention with DMA", known.beside_dma, &Lengthened::gemm);
     }
     if (kinds.kernels) {
-        all.push_back({{"copy kernels", known.copy_kernels}, &Lengthened::kernels});
+        all.push_back({{"copy kernels", known.copy_kernels}, &Lengthened::kernels, "copy kernels"});
         beside("contention with copy kernels", known.beside_copy_kernels, &Lengthened::gemm);
     }
     if (!kinds.collectives.empty()) {
         const std::vector<std::string> names(kinds.libraries.begin(), kinds.libraries.end());
         all.push_back(
             {{"library collectives", weakest(kinds.collectives, known.collectives), joined(names, " and ")},
-             &Lengthened::collectives});
+             &Lengthened::collectives,
+             kinds.largest_collective.si() < small_collective ? small_collectives : "large collectives"});
         beside("contention with the library", known.beside_library, &Lengthened::gemm);
         if (known.collective_beside_gemms.error)
             beside("library beside GEMMs", known.collective_beside_gemms, &Lengthened::collectives);
     }
     if (kinds.host_calls && host != nullptr)
-        all.push_back({{"host calls of " + host->name, evidence_of_host(host->file)}, &Lengthened::host});
+        all.push_back(
+            {{"host calls of " + host->name, evidence_of_host(host->file)}, &Lengthened::host, "host calls"});
+    expect(all, known.accuracy.get(), measured_so(host, known));
     return all;
 }
 
@@ -179,14 +227,47 @@ bool has_barriers(const TaskGraph& graph) {
     return false;
 }
 
-/// Errors of work and of its contention, as squares.
-double error_of(const std::vector<Priced>& prices, double Lengthened::*factor) {
-    double own = 0, contention = 0;
-    for (const Priced& one : prices)
-        if (one.factor == factor && one.part.evidence.error)
-            (one.contention ? contention : own) =
-                std::max(one.contention ? contention : own, std::pow(*one.part.evidence.error, 2));
-    return std::sqrt(own + contention);
+/// The weakest price of work and that of its contention; null without one.
+std::vector<const Priced*> weakest_of(const std::vector<Priced>& prices, double Lengthened::*factor) {
+    std::vector<const Priced*> weakest;
+    for (const bool contention : {false, true}) {
+        const Priced* found = nullptr;
+        for (const Priced& one : prices)
+            if (one.factor == factor && one.contention == contention &&
+                (found == nullptr || one.part.expected.value_or(0) > found->part.expected.value_or(0)))
+                found = &one;
+        if (found != nullptr && found->part.expected.value_or(0) > 0) weakest.push_back(found);
+    }
+    return weakest;
+}
+
+void add_cause(Confidence& confidence, const std::string& name, double share) {
+    if (share > 0) confidence.causes[name] = std::hypot(confidence.causes[name], share);
+}
+
+std::vector<MissedFigure> missed_by(const std::string& kind, const Machine& machine) {
+    std::vector<MissedFigure> missed;
+    if (machine.evidence.accuracy)
+        for (const MissedFigure& figure : machine.evidence.accuracy->missed)
+            if (figure.kind == kind && figure.device == machine.topology.device().name)
+                missed.push_back(figure);
+    return missed;
+}
+
+/// "library collectives beside GEMMs": the works whose overlap, or whose sum, makes the makespan.
+std::string kind_of_run(const std::vector<Priced>& prices, bool own_kernel, bool overlapped) {
+    std::vector<std::string> computation, communication;
+    for (const Priced& one : prices) {
+        if (one.contention || one.factor == &Lengthened::host) continue;
+        const bool computes = one.factor == &Lengthened::gemm || one.factor == &Lengthened::grouped ||
+                              one.factor == &Lengthened::attention;
+        std::vector<std::string>& list = computes ? computation : communication;
+        if (!contains(list, one.kind)) list.push_back(one.kind);
+    }
+    const std::string moved = own_kernel ? own_kernels : joined(communication, " and ");
+    const std::string computed = joined(computation, " and ");
+    if (moved.empty() || computed.empty()) return moved + computed;
+    return moved + (overlapped || own_kernel ? " beside " : " and ") + computed;
 }
 
 }  // namespace
@@ -205,36 +286,51 @@ Confidence confidence_of(const Scenario& scenario, const TaskGraph& graph, const
         prices_in(graph, machine, scenario.cost_models, overlapped, scenario.host.get());
     Confidence confidence;
     confidence.parts = mapped(prices, &Priced::part);
+    confidence.kind = kind_of_run(prices, scenario.needs_own_kernel(), overlapped);
+    confidence.missed = missed_by(confidence.kind, machine);
     // Measured schedules are those that `replay` runs once, all enqueued beforehand by one thread: GEMMs and copies,
     // without own kernels, barriers and library collectives. Measured layers are dense ones on one GPU.
     const bool other_work = has_streaming(graph) || std::ranges::any_of(prices, [](const Priced& one) {
                                 return one.factor == &Lengthened::collectives;
                             });
-    const bool is_schedule =
-        !scenario.needs_own_kernel() && !other_work && !has_barriers(graph) && scenario.repeat == Repeat::once;
+    const bool is_schedule = !scenario.needs_own_kernel() && !other_work && !has_barriers(graph) &&
+                             scenario.repeat == Repeat::once;
     const bool is_layer = machine.topology.gpus() == 1 && is_dense_layer(graph);
     const auto& known = is_layer ? machine.evidence.layers : machine.evidence.schedules;
-    if (known && (is_layer || is_schedule) && scenario.enqueued_by_one()) {
+    if (known && (is_layer || is_schedule) && enqueued_beforehand(scenario.host.get())) {
         confidence.measured = known;
-        confidence.error_of_known = known->mean;
         return confidence;
     }
-    double sum = 0;
-    bool any = false;
+    if (makespan == Seconds()) return confidence;
+    const Accuracy* accuracy = machine.evidence.accuracy.get();
+    if (accuracy != nullptr) confidence.p90_over_mean = accuracy->p90_over_mean;
+    const Seconds period = period_of(scenario, graph, makespan);
     for (const auto factor :
          {&Lengthened::gemm, &Lengthened::dma, &Lengthened::kernels, &Lengthened::collectives,
           &Lengthened::grouped, &Lengthened::attention, &Lengthened::host}) {
-        const double error = error_of(prices, factor);
-        if (error == 0 || makespan == Seconds()) continue;
+        const std::vector<const Priced*> weakest = weakest_of(prices, factor);
+        if (weakest.empty()) continue;
+        double error = 0;
+        for (const Priced* one : weakest) error = std::hypot(error, *one->part.expected);
+        // Longer, or shorter where longer work would outlast simulated time.
+        const bool ends = period.si() * (1 + error) < 1e-15 * static_cast<double>(end_of_time);
         Lengthened factors;
-        factors.*factor += error;
+        factors.*factor = ends ? 1 + error : 1 / (1 + error);
         const Seconds changed = experiment.makespan(effects_of(scenario), seed,
                                                     [&](const Task& task) { return factors.of(task); });
-        sum += std::pow(
-            period_of(scenario, graph, changed, factors.host) / period_of(scenario, graph, makespan) - 1, 2);
-        any = true;
+        const double share = std::abs(period_of(scenario, graph, changed, factors.host) / period - 1) / error;
+        for (const Priced* one : weakest) {
+            add_cause(confidence, one->part.name, one->own * share);
+            add_cause(confidence, one->width, one->widened * share);
+        }
     }
-    if (any) confidence.error_of_known = std::sqrt(sum);
+    if (accuracy == nullptr) return confidence;
+    const std::string& program =
+        measured_so(scenario.host.get(), machine.evidence) ? any_run : another_program;
+    add_cause(confidence, program, width_of(*accuracy, program));
+    if (scenario.needs_own_kernel()) add_cause(confidence, own_kernels, width_of(*accuracy, own_kernels));
+    if (machine.topology.nodes() > 1)
+        add_cause(confidence, several_nodes, width_of(*accuracy, several_nodes));
     return confidence;
 }
 

@@ -168,6 +168,10 @@ Resolver::MachinePtr Resolver::machine(const RunConfig& config) {
             what_if = WhatIf(changes, config.origin);
         }
         Machine machine = folder_.machine(config.topology, what_if);
+        // A host changes what calls and events take. What was measured on the GPUs stays so.
+        if (host != nullptr && !host->device.empty())
+            machine.evidence =
+                folder_.machine(config.topology, WhatIf(config.what_if, config.origin)).evidence;
         if (host != nullptr && changes_gemms(*host)) run_gemms_from(*host, machine);
         machine.marks = host != nullptr && host->events == HostEvents::marks;
         return std::make_shared<const Machine>(std::move(machine));

@@ -128,15 +128,19 @@ std::string scenario_line(const Scenario& scenario) {
 
 }  // namespace
 
-Prediction predict(const Scenario& given) {
+Prediction predict(const Scenario& given, bool judged) {
     const TaskGraph graph = given.graph();
     const Scenario scenario = settled(given, graph);
     const Experiment own(scenario, graph);
     const auto [makespans, simulated] = own.median_run();
+    const std::uint64_t seed = quantile(makespans, 0.5).second;
     const auto period = [&](Seconds makespan) { return period_of(scenario, graph, makespan); };
-    return {period(simulated.makespan), period(quantile(makespans, 0.1).first),
-            period(quantile(makespans, 0.9).first), makespans.size(),
-            timeline_of(graph, own.costs(quantile(makespans, 0.5).second), simulated)};
+    return {period(simulated.makespan),
+            period(quantile(makespans, 0.1).first),
+            period(quantile(makespans, 0.9).first),
+            makespans.size(),
+            timeline_of(graph, own.costs(seed), simulated),
+            judged ? confidence_of(scenario, graph, own, {simulated.makespan, seed}, true) : Confidence()};
 }
 
 Seconds makespan_of(const Scenario& given) {

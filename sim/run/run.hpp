@@ -13,8 +13,10 @@ struct Prediction {
     Seconds makespan, p10, p90;  ///< median and quantiles over the seeds
     std::size_t seeds = 1;
     Timeline timeline;  ///< of a median run
+    Confidence confidence = {};
 };
-Prediction predict(const Scenario& scenario);
+/// `judged`: with its confidence, which takes some more simulations.
+Prediction predict(const Scenario& scenario, bool judged = false);
 /// The makespan alone.
 Seconds makespan_of(const Scenario& scenario);
 

@@ -185,7 +185,7 @@ bool same_graph(const TaskGraph& one, const TaskGraph& other) {
     for (TaskId id = 0; id < one.size(); ++id) {
         const Task &a = one[id], &b = other[id];
         if (a.work != b.work || a.gpu != b.gpu || a.stream != b.stream || a.priority != b.priority ||
-            a.gemm_cus != b.gemm_cus)
+            a.gemm_cus != b.gemm_cus || a.cu_mask != b.cu_mask)
             return false;
     }
     return same_edges(one, other);
@@ -201,7 +201,8 @@ std::optional<TaskGraph> graph_of(const ScheduleEntry& entry, const Workload& wo
 /// Whether two of these values of a parameter make two graphs, whatever the other parameters are.
 bool has_effect(const ScheduleEntry& entry, const std::string& parameter, const std::vector<Json>& values) {
     static const std::vector<Workload> forms = workload_forms();
-    static const std::vector<Json> others{Json::object(), {{"agent", "cu"}}, {{"algorithm", "library"}}};
+    static const std::vector<Json> others{
+        Json::object(), {{"agent", "cu"}}, {{"algorithm", "library"}}, {{"gemm_cus", 100}}};
     for (const Workload& workload : forms)
         for (Json params : others) {
             if (!entry.handles(workload) || (!params.empty() && !entry.takes(params.begin().key()))) continue;
@@ -235,7 +236,8 @@ TEST_CASE("every parameter that a schedule declares changes its graph for some w
         {"granularity", {"fused", "unfused"}},
         {"algorithm", {"direct", "ring"}},
         {"channels", {8, 16}},
-        {"gemm_cus", {100, 200}}};
+        {"gemm_cus", {100, 200}},
+        {"cu_mask", {"even", "low_bits"}}};
     for (const ParameterInfo& info : schedule_parameters()) CHECK(values.contains(info.name));
     for (const ScheduleEntry& entry : schedules())
         for (const std::string& parameter : entry.parameters) {

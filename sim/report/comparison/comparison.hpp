@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cmath>
 #include <map>
 #include <optional>
 #include <string>
@@ -43,7 +44,13 @@ struct ComparedCase {
     std::optional<CaseTolerance> tolerance;          ///< if the case claims one
     std::optional<TaskErrors> tasks;                 ///< if spans were recorded
     Timeline measured_timeline, predicted_timeline;  ///< if spans were recorded
-    Confidence prices = {};                          ///< how each kind of price came about; `parts` alone
+    Confidence confidence = {};
+
+    /// Whether the measurement is where nine of ten are expected; none where that is not known.
+    std::optional<bool> inside_p90() const {
+        const std::optional<double> p90 = confidence.p90();
+        return p90 ? std::optional(std::abs(std::log1p(error)) <= *p90) : std::nullopt;
+    }
 };
 
 /// Schedules of one scenario, ranked by measured and by predicted time.
@@ -62,15 +69,22 @@ struct RankingSummary {
     double rank_correlation = 0;  ///< mean over the scenarios with a correlation
 };
 
+/// Cases with an interval that is meant to hold nine of ten measurements, and those that are in it.
+struct NineOfTen {
+    std::size_t judged = 0, inside = 0;
+};
+
 struct GroupErrors {
     std::string key, value;
     ErrorSummary errors;
+    NineOfTen nine_of_ten = {};
 };
 
 struct Comparison {
     std::vector<ComparedCase> cases;
     std::vector<std::string> not_predicted;  ///< "origin: why"
     ErrorSummary all;
+    NineOfTen nine_of_ten = {};
     std::vector<GroupErrors> groups;
     std::vector<RankedScenario> scenarios;
     RankingSummary ranking;

@@ -14,6 +14,13 @@ Json errors_json(const ErrorSummary& errors) {
             {"bias", errors.bias}};
 }
 
+Json group_json(const ErrorSummary& errors, const NineOfTen& nine_of_ten) {
+    Json json = errors_json(errors);
+    json["judged"] = nine_of_ten.judged;
+    json["inside_p90"] = nine_of_ten.inside;
+    return json;
+}
+
 Json tasks_json(const TaskErrors& tasks) {
     Json json{{"by_kind", Json::object()},
               {"only_measured", tasks.only_measured},
@@ -39,8 +46,11 @@ Json case_json(const ComparedCase& one) {
     json["predicted_p90_us"] = to_microseconds(one.predicted_p90);
     json["seeds"] = one.seeds;
     json["error"] = one.error;
-    json["gemm_library"] = or_null(one.prices.gemm_library());
-    json["basis"] = to_json(one.prices).at("basis");
+    json["gemm_library"] = or_null(one.confidence.gemm_library());
+    const Json sure = to_json(one.confidence);
+    for (const char* key : {"basis", "kind", "makespan_error_pct", "p90_error_pct", "causes"})
+        json[key] = sure.at(key);
+    json["inside_p90"] = or_null(one.inside_p90());
     if (one.tasks) json["tasks"] = tasks_json(*one.tasks);
     return json;
 }
@@ -69,10 +79,12 @@ Json verdict_json(const Verdict& verdict) {
 }  // namespace
 
 Json to_json(const Comparison& comparison) {
-    Json json{{"schema", 1}, {"all", errors_json(comparison.all)}, {"groups", Json::array()}};
+    Json json{{"schema", 1},
+              {"all", group_json(comparison.all, comparison.nine_of_ten)},
+              {"groups", Json::array()}};
     for (const GroupErrors& group : comparison.groups) {
         Json entry{{"key", group.key}, {"value", group.value}};
-        entry.update(errors_json(group.errors));
+        entry.update(group_json(group.errors, group.nine_of_ten));
         json["groups"].push_back(std::move(entry));
     }
     json["prices"] = prices_of(comparison);
@@ -97,6 +109,7 @@ std::string to_csv(const Comparison& comparison) {
     for (const ComparedCase& one : comparison.cases) {
         Json row = case_json(one);
         row.erase("tasks");
+        row.erase("causes");
         header = joined(keys_of(row.get_ref<Json::object_t&>()), ",") + "," + remark_columns;
         rows += joined(mapped(row, csv_cell), ",") + "," + remark_cells(comparison.remarks) + "\n";
     }

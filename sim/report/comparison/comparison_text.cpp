@@ -19,18 +19,28 @@ std::string line_of(const std::string& name, const ErrorSummary& errors, std::si
            right(percent_text(errors.p90), 10) + right(signed_percent_text(errors.bias), 10) + "\n";
 }
 
+std::string line_of(const std::string& name, const ErrorSummary& errors, const NineOfTen& nine_of_ten,
+                    std::size_t columns) {
+    std::string line = line_of(name, errors, columns);
+    if (nine_of_ten.judged > 0)
+        line.insert(
+            line.size() - 1,
+            right(std::to_string(nine_of_ten.inside) + " of " + std::to_string(nine_of_ten.judged), 18));
+    return line;
+}
+
 std::string table(const Comparison& comparison) {
     std::size_t columns = 34;  // or as the longest name of a group needs
     for (const GroupErrors& group : comparison.groups) columns = std::max(columns, group.value.size() + 3);
     std::string text = left("error = predicted / measured - 1", columns) + right("cases", 6) +
                        right("mean |e|", 10) + right("median", 10) + right("p90", 10) + right("bias", 10) +
-                       "\n";
-    text += line_of("all", comparison.all, columns);
+                       right("in nine-of-ten", 18) + "\n";
+    text += line_of("all", comparison.all, comparison.nine_of_ten, columns);
     std::string key;
     for (const GroupErrors& group : comparison.groups) {
         if (group.key != key) text += group.key + "\n";
         key = group.key;
-        text += line_of("  " + group.value, group.errors, columns);
+        text += line_of("  " + group.value, group.errors, group.nine_of_ten, columns);
     }
     if (!comparison.by_task_kind.empty()) text += "tasks of cases with spans, how long each lasts\n";
     for (const auto& [kind, errors] : comparison.by_task_kind) text += line_of("  " + kind, errors, columns);
@@ -108,7 +118,7 @@ std::vector<const ComparedCase*> by_error(const Comparison& comparison) {
 std::map<std::string, std::size_t> prices_of(const Comparison& comparison) {
     std::map<std::string, std::size_t> cases;
     for (const ComparedCase& one : comparison.cases)
-        for (const PricedPart& part : one.prices.parts) ++cases[text_of(part)];
+        for (const PricedPart& part : one.confidence.parts) ++cases[text_of(part)];
     return cases;
 }
 

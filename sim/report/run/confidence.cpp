@@ -1,8 +1,10 @@
 #include "sim/report/run/confidence.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "sim/core/output_keys.hpp"
+#include "sim/core/ranges.hpp"
 #include "sim/core/shown.hpp"
 #include "sim/report/text_format.hpp"
 
@@ -17,24 +19,45 @@ const std::string& name_of(Basis basis) {
     return basis_names[static_cast<std::size_t>(basis)];
 }
 
+constexpr std::size_t causes_shown = 3;
+
+/// "contention with DMA 3.1, GEMM bf16 1.2": the largest.
+std::string causes_text(const Confidence& confidence) {
+    std::vector<std::pair<std::string, double>> causes(confidence.causes.begin(), confidence.causes.end());
+    std::ranges::stable_sort(causes, std::ranges::greater(), &std::pair<std::string, double>::second);
+    causes.resize(std::min(causes.size(), causes_shown));
+    return joined(
+        mapped(causes, [](const auto& one) { return one.first + " " + fixed(100 * one.second, 1); }));
+}
+
 std::string makespan_text(const Confidence& confidence) {
-    if (confidence.measured) {
-        const SchedulesMeasured& all = *confidence.measured;
-        return "makespan " + within(all.mean) + ", p90 " + fixed(100 * all.p90, 1) + " (" +
-               std::to_string(all.cases) + " measured on " + all.machine + ")";
-    }
-    if (confidence.makespan_error()) return "makespan " + within(*confidence.makespan_error()) + " by these";
-    std::string text =
-        "makespan: error unknown, as no measurement of this machine tells that of " + confidence.unknown();
-    if (confidence.error_of_known)
-        text += " (errors of the other parts alone change it by " + percent_text(*confidence.error_of_known) +
-                ")";
-    return text;
+    if (!confidence.makespan_error())
+        return "makespan: error unknown, as these configs have no accuracy.json";
+    const std::string text = "makespan " + within(*confidence.makespan_error()) + ", nine of ten within " +
+                             percent_text(*confidence.p90());
+    if (!confidence.measured) return text + " (" + causes_text(confidence) + ")";
+    return text + " (" + std::to_string(confidence.measured->cases) + " measured on " +
+           confidence.measured->machine + ")";
+}
+
+double miss(const MissedFigure& figure) {
+    return figure.published == 0 ? 0 : std::abs(std::log(std::abs(figure.predicted / figure.published)));
+}
+
+/// The farthest one of several.
+std::string missed_text(const std::vector<MissedFigure>& missed) {
+    if (missed.empty()) return "";
+    const MissedFigure& worst = *std::ranges::max_element(missed, {}, miss);
+    return "; " + std::to_string(missed.size()) +
+           " published figures of such runs are not met, the farthest " + significant(worst.published) + " " +
+           worst.unit + ", predicted " + significant(worst.predicted) + " (" + worst.experiment + ")";
 }
 
 Json percent(const std::optional<double>& error) {
     return error ? Json(100 * *error) : Json(nullptr);
 }
+
+using Cause = std::pair<const std::string, double>;
 
 // clang-format off
 std::span<const OutputKey<PricedPart>> part_keys() {
@@ -47,19 +70,43 @@ std::span<const OutputKey<PricedPart>> part_keys() {
         {"rows_fitted", whole_from(0, "Measurements in the fit; 0: not fitted."), [](const PricedPart& part) { return part.evidence.rows; }},
         {"values", whole_from(0, "Values with a source each, or of the fit; 0: not counted."), [](const PricedPart& part) { return part.evidence.values; }},
         {"estimates", whole_from(0, "Those of them that are estimates; of a fit, those that stayed near their priors."), [](const PricedPart& part) { return part.evidence.estimates; }},
-        {"error_pct", or_null(number_from(0, "Mean |predicted / measured - 1| on measurements that no fit saw; null: not known.")),
-            [](const PricedPart& part) { return percent(part.evidence.error); }}};
+        {"error_pct", or_null(number_from(0, "Mean |predicted / measured - 1| on measurements of this machine that no fit saw; null: not measured here.")),
+            [](const PricedPart& part) { return percent(part.evidence.error); }},
+        {"expected_error_pct", or_null(number_from(0, "The same to expect here: error_pct, or that of such prices on other machines (configs/accuracy.json).")),
+            [](const PricedPart& part) { return percent(part.expected); }}};
+    return keys;
+}
+
+std::span<const OutputKey<Cause>> cause_keys() {
+    static const std::vector<OutputKey<Cause>> keys{
+        {"name", text_schema("Kind of price, or of run.", 1), [](const Cause& one) { return one.first; }},
+        {"error_pct", number_from(0, "Its error, in % of the makespan."), [](const Cause& one) { return 100 * one.second; }}};
+    return keys;
+}
+
+std::span<const OutputKey<MissedFigure>> missed_keys() {
+    static const std::vector<OutputKey<MissedFigure>> keys{
+        {"experiment", text_schema("System and experiment.", 1), [](const MissedFigure& f) { return f.experiment; }},
+        {"figure", text_schema("Name of the figure.", 1), [](const MissedFigure& f) { return f.figure; }},
+        {"unit", text_schema("Unit of both numbers.", 1), [](const MissedFigure& f) { return f.unit; }},
+        {"published", any_number("Published."), [](const MissedFigure& f) { return f.published; }},
+        {"predicted", any_number("Predicted."), [](const MissedFigure& f) { return f.predicted; }}};
     return keys;
 }
 
 std::span<const OutputKey<Confidence>> confidence_keys() {
     static const std::array<std::string, 2> origins{"measured schedules", "errors of parts"};
     static const std::vector<OutputKey<Confidence>> keys{
+        {"kind", or_null(text_schema("Kind of run: what communicates, beside what; null if nothing is priced.", 1)), [](const Confidence& c) { return or_null(c.kind); }},
         {"basis", choice_of(basis_names, "The weakest of the parts'."), [](const Confidence& c) { return name_of(c.basis()); }},
-        {"makespan_error_pct", or_null(number_from(0, "Expected |predicted / measured - 1|; null where the error of a part is not known.")),
+        {"makespan_error_pct", or_null(number_from(0, "Expected |predicted / measured - 1|; null where configs/accuracy.json is missing.")),
             [](const Confidence& c) { return percent(c.makespan_error()); }},
-        {"known_parts_error_pct", or_null(number_from(0, "The same by the parts whose error is known; null where none is.")),
-            [](const Confidence& c) { return percent(c.error_of_known); }},
+        {"p90_error_pct", or_null(number_from(0, "In nine of ten cases 100 |ln(predicted / measured)| is below this.")),
+            [](const Confidence& c) { return percent(c.p90()); }},
+        {"causes", list_of("What makespan_error_pct is made of, as independent errors.", cause_keys()),
+            [](const Confidence& c) { return Json(mapped(c.causes, [](const Cause& one) { return written(one, cause_keys()); })); }},
+        {"missed", list_of("Published figures of such runs on such a device that are predicted outside their tolerance (configs/experiments).", missed_keys()),
+            [](const Confidence& c) { return all_written(std::span(c.missed), missed_keys()); }},
         {"from", choice_of(origins, "Whether schedules of this machine were measured."),
             [](const Confidence& c) { return origins[c.measured ? 0 : 1]; }},
         {"parts", list_of("Each kind of price of the run.", part_keys()),
@@ -74,7 +121,7 @@ std::string text_of(const PricedPart& part) {
     const Evidence& evidence = part.evidence;
     std::string text = part.name + (part.kernels_of.empty() ? " " : " of " + part.kernels_of + " ") +
                        name_of(evidence.basis);
-    if (evidence.error) text += " " + within(*evidence.error);
+    if (part.expected) text += " " + within(*part.expected) + (evidence.error ? "" : " as elsewhere");
     std::string more = evidence.rows > 0 ? std::to_string(evidence.rows) + " rows" : "";
     if (evidence.basis != Basis::estimate && evidence.estimates > 0)
         more += (more.empty() ? "" : "; ") + std::to_string(evidence.estimates) + " of " +
@@ -83,20 +130,22 @@ std::string text_of(const PricedPart& part) {
 }
 
 std::optional<double> Confidence::makespan_error() const {
-    return measured || unknown().empty() ? error_of_known : std::nullopt;
+    if (measured) return measured->mean;
+    if (p90_over_mean == 0) return std::nullopt;
+    double squares = 0;
+    for (const auto& [cause, share] : causes) squares += share * share;
+    return std::sqrt(squares);
+}
+
+std::optional<double> Confidence::p90() const {
+    if (measured) return measured->p90;
+    return p90_over_mean == 0 ? std::nullopt : std::optional(p90_over_mean * *makespan_error());
 }
 
 Basis Confidence::basis() const {
     Basis weakest = Basis::measured;
     for (const PricedPart& part : parts) weakest = std::max(weakest, part.evidence.basis);
     return weakest;
-}
-
-std::string Confidence::unknown() const {
-    std::vector<std::string> names;
-    for (const PricedPart& part : parts)
-        if (!part.evidence.error && part.evidence.basis != Basis::measured) names.push_back(part.name);
-    return joined(names);
 }
 
 std::string Confidence::gemm_library() const {
@@ -115,7 +164,7 @@ std::string to_text(const Confidence& confidence) {
     if (confidence.parts.empty()) return "";
     std::string text;
     for (const PricedPart& part : confidence.parts) text += text_of(part) + "; ";
-    return text + makespan_text(confidence);
+    return text + makespan_text(confidence) + missed_text(confidence.missed);
 }
 
 std::vector<std::string> lines_of(const Confidence& confidence, std::size_t most) {

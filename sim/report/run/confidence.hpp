@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -13,21 +14,28 @@ struct PricedPart {
     std::string name;  ///< "GEMM bf16", "DMA copies", "contention with DMA"
     Evidence evidence;
     std::string kernels_of = {};  ///< whose kernels were timed; empty: the device does not say, or no kernels
+    /// Mean |predicted / measured − 1| to expect of this price: the evidence's error, or that of its kind elsewhere
+    /// (Accuracy); none where neither is known
+    std::optional<double> expected = {};
 };
 
 /// How sure a run's makespan is.
 struct Confidence {
     std::vector<PricedPart> parts;
-    /// Expected |predicted / measured − 1| of the makespan by those parts whose error is known; none if none is
-    std::optional<double> error_of_known;
+    std::string kind;                           ///< of run: "DMA copies beside GEMMs"
     std::optional<SchedulesMeasured> measured;  ///< where the error is that of measured schedules
+    /// What the expected error is made of, by price or by width of Accuracy: its share of the makespan. They count as
+    /// independent.
+    std::map<std::string, double> causes;
+    double p90_over_mean = 0;          ///< of all causes together; 0: unknown
+    std::vector<MissedFigure> missed;  ///< published figures of such runs on such a device that are not met
 
-    /// That of the makespan; none if the error of any part is not known.
+    /// Expected |predicted / measured − 1| of the makespan; none if the error of any part is not known.
     std::optional<double> makespan_error() const;
+    /// The measured time is between makespan · exp(−p90) and makespan · exp(p90) in nine of ten cases.
+    std::optional<double> p90() const;
     /// The weakest of the parts' bases.
     Basis basis() const;
-    /// Names of parts that are not measured and whose error nobody measured, separated by commas.
-    std::string unknown() const;
     /// Whose GEMMs the prices describe, by type where types differ; empty: unknown, or no GEMMs.
     std::string gemm_library() const;
 };
@@ -35,7 +43,8 @@ struct Confidence {
 /// "GEMM bf16 of hipBLASLt fitted ±7.1 % (117 rows; 25 of 30 prior)".
 std::string text_of(const PricedPart& part);
 Json to_json(const PricedPart& part);
-/// The parts and the makespan, in a line; ± is the mean of |predicted / measured − 1|. Empty without parts.
+/// The parts, the makespan and missed figures, in a line; ± is the mean of |predicted / measured − 1|. Empty without
+/// parts.
 std::string to_text(const Confidence& confidence);
 /// The same as a field of a report, of at most `most` lines; of what is shipped the longest takes 5. Empty without
 /// parts.

@@ -38,7 +38,7 @@ const std::vector<Column> columns{
     {"energy_J.links"}, {"energy_J.copy_kernels"}, {"energy_J.power_limit"},
     {"losses_us.host"}, {"losses_us.power"}, {"steady.gemm_speed"}, {"steady.power_W"},
     {"confidence.basis"}, {"confidence.makespan_error_pct"}, {"simulated_gpus"}, {"gemm_library"},
-    {"confidence.known_parts_error_pct"}, {"own_kernel"}, {"baseline_us"}, {"baseline"}, {"what_if", "config.what_if"}, {"notes"}};
+    {"confidence.p90_error_pct"}, {"own_kernel"}, {"baseline_us"}, {"baseline"}, {"what_if", "config.what_if"}, {"notes"}};
 // clang-format on
 
 const Json& value_of(const Column& column, const Json& result) {
@@ -125,7 +125,7 @@ std::string confidence_cells(const Confidence* confidence) {
     if (confidence == nullptr) return ",,,";
     const Json json = to_json(*confidence);
     std::string cells = csv_cell(confidence->gemm_library());
-    for (const std::string key : {"basis", "makespan_error_pct", "known_parts_error_pct"})
+    for (const std::string key : {"basis", "makespan_error_pct", "p90_error_pct"})
         cells += "," + csv_cell(json[key]);
     return cells;
 }

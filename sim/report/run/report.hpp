@@ -42,7 +42,7 @@ bool csv_has_column(const std::string& name);
 std::string csv_cell(const Json& value);
 /// Columns of tables of many results, and their cells in a row; without `confidence` they are empty.
 inline const std::string confidence_columns =
-    "gemm_library,confidence.basis,confidence.makespan_error_pct,confidence.known_parts_error_pct";
+    "gemm_library,confidence.basis,confidence.makespan_error_pct,confidence.p90_error_pct";
 std::string confidence_cells(const Confidence* confidence);
 /// Chrome-trace JSON for Perfetto: a process for each GPU, a track for each stream, counter tracks for HBM and
 /// links. With a recording also what each task did, an arrow for each edge of the task graph, and

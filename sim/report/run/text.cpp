@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <tuple>
 #include <utility>
 
 #include "sim/core/ranges.hpp"
@@ -118,13 +117,49 @@ std::string percent(double share, std::size_t width) {
     return right(fixed(100 * share, 1), width) + " %";
 }
 
+struct Loss {
+    std::string name;
+    Seconds time;
+    const char* meaning;
+    const char* remedy;  ///< what loses less of it
+};
+
+std::vector<Loss> largest_first(const Losses& all) {
+    std::vector<Loss> table{
+        {"decomposition", all.decomposition, "parts of a GEMM slower than the whole",
+         "fewer or larger pieces"},
+        {"contention", all.contention, "sharing of compute units, HBM, caches", "copy engines"},
+        {"fill_drain", all.fill_drain, "waiting for first or last pieces", "smaller first and last pieces"},
+        {"launch", all.launch, "launches, DMA commands, completions", "fewer pieces, or a graph"},
+        {"packing", all.packing, "local copies around fused GEMMs", "an unfused schedule"},
+        {"pattern", all.pattern, "links idle between transfers", "transfers to all peers at once"},
+        {"host", all.host, "GPUs wait for their hosts' calls", "a graph, or fewer calls"},
+        {"power", all.power, "GEMMs at the clock that the power limit leaves", "a higher limit"}};
+    std::ranges::stable_sort(table, std::ranges::greater(),
+                             [](const Loss& loss) { return std::abs(loss.time.si()); });
+    return table;
+}
+
+/// The largest loss, in a sentence: what a user would change.
+std::string what_decides(const RunResult& result) {
+    constexpr double worth_saying = 0.02;
+    const Loss loss = largest_first(result.losses).front();
+    if (loss.time < worth_saying * result.makespan) return "nothing much is lost";
+    // Of transfers that follow one another, the share of the links says how many of them work at a time.
+    if (loss.name == "pattern" && result.comm > Seconds())
+        return "it uses " + percent_text(result.utilisation.link * (result.makespan / result.comm)) +
+               " of the links' rate; hetero_fused_1d sends to all peers at once";
+    return std::string(loss.meaning) + "; less with " + loss.remedy;
+}
+
 Lines verdict(const RunResult& result) {
     const auto& efficiency = result.overlap_efficiency;
     return {left("speed-up", label_width) + right(significant(result.speedup), number_width) + " x   of " +
                 significant(result.baseline / result.ideal) + " x if ideal, over " + result.baseline_name,
             left("overlap efficiency", label_width) +
                 (efficiency ? percent(*efficiency, number_width) + "   of the ideal gain"
-                            : right("n/a", number_width) + "     nothing to gain")};
+                            : right("n/a", number_width) + "     nothing to gain"),
+            left("what decides", label_width) + what_decides(result)};
 }
 
 Lines times(const RunResult& result, const TimeScale& scale) {
@@ -140,11 +175,11 @@ Lines times(const RunResult& result, const TimeScale& scale) {
                 line("transfers alone", result.comm),
                 line("exposed communication", result.exposed_comm)};
     // Of this schedule's own transfers, where others are faster.
-    if (result.serial != result.baseline)
-        lines.insert(lines.begin() + 2, line("serial", result.serial));
+    if (result.serial != result.baseline) lines.insert(lines.begin() + 2, line("serial", result.serial));
     append(lines, verdict(result));
     if (result.seeds > 1)
-        lines.push_back(left("drawn orders", label_width) + right(std::to_string(result.seeds), number_width) +
+        lines.push_back(left("drawn orders", label_width) +
+                        right(std::to_string(result.seeds), number_width) +
                         "     who is first: makespan p10 " + scale.format(result.makespan_p10) + ", median " +
                         scale.format(result.makespan) + ", p90 " + scale.format(result.makespan_p90) + " " +
                         scale.unit());
@@ -152,23 +187,13 @@ Lines times(const RunResult& result, const TimeScale& scale) {
 }
 
 Lines losses(const RunResult& result, const TimeScale& scale) {
-    const Losses& all = result.losses;
-    using Loss = std::tuple<std::string, Seconds, const char*>;
-    std::array table{Loss{"decomposition", all.decomposition, "parts of a GEMM slower than the whole"},
-                     Loss{"contention", all.contention, "sharing of compute units, HBM, caches"},
-                     Loss{"fill_drain", all.fill_drain, "waiting for first or last pieces"},
-                     Loss{"launch", all.launch, "launches, DMA commands, completions"},
-                     Loss{"packing", all.packing, "local copies around fused GEMMs"},
-                     Loss{"pattern", all.pattern, "links idle between transfers"},
-                     Loss{"host", all.host, "GPUs wait for their hosts' calls"},
-                     Loss{"power", all.power, "GEMMs at the clock that the power limit leaves"}};
-    const auto size = [](const Loss& loss) { return std::abs(std::get<Seconds>(loss).si()); };
-    std::ranges::stable_sort(table, std::ranges::greater(), size);
+    const std::vector<Loss> table = largest_first(result.losses);
+    const auto size = [](const Loss& loss) { return std::abs(loss.time.si()); };
     const auto line = [&](const std::string& name, Seconds time, const std::string& rest) {
         return named_time(name, time, scale) + percent(time / result.makespan, 8) + "  " + rest;
     };
     Lines lines{"where the time was lost, and its share of the makespan"};
-    for (const auto& [name, time, meaning] : table)
+    for (const auto& [name, time, meaning, remedy] : table)
         if (!scale.shows_zero(time))
             lines.push_back(line("  " + name, time, left(bar(time.si() / size(table[0]), 14), 15) + meaning));
     lines.push_back(line("  makespan - ideal", result.makespan - result.ideal,

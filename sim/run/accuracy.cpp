@@ -1,0 +1,56 @@
+#include "sim/run/accuracy.hpp"
+
+#include "sim/core/input_keys.hpp"
+
+namespace overlap {
+namespace {
+
+constexpr Range of_figures{-1e30, 1e30};
+
+// clang-format off
+InputKeys<MissedFigure> missed_keys() {
+    using M = MissedFigure;
+    static const std::vector<InputKey<M>> keys{
+        text_key<M>("experiment", &M::experiment, "System and experiment."), text_key<M>("figure", &M::figure, "Name of the figure."),
+        text_key<M>("unit", &M::unit, "Unit of both numbers."), text_key<M>("device", &M::device, "Device of the machine."),
+        text_key<M>("kind", &M::kind, "Kind of run."),
+        {"published", any_number("Published."), [](ConfigObject& from, const std::string& key, M& to) { to.published = from.number(key, of_figures); }},
+        {"predicted", any_number("Predicted."), [](ConfigObject& from, const std::string& key, M& to) { to.predicted = from.number(key, of_figures); }}};
+    return keys;
+}
+
+void read_widths(ConfigObject& from, const std::string& key, Accuracy& to) {
+    ConfigObject widths = from.object(key);
+    for (const std::string& name : widths.keys()) to.widths[name] = widths.number(name, Range{0, 10});
+    widths.finish();
+}
+
+InputKeys<Accuracy> accuracy_keys() {
+    using A = Accuracy;
+    static const std::vector<InputKey<A>> keys{
+        version_key<A>("accuracy"), text_key<A>("description", "Where the numbers come from."),
+        {"p90_over_mean", number_from(1, "Ninth decile over mean of |ln(predicted / measured)|."),
+            [](ConfigObject& from, const std::string& key, A& to) { to.p90_over_mean = from.number(key, Range{1, 10}); }},
+        {"widths", {{"description", "Mean |ln(predicted / measured)| to expect, by kind of price or of run."}, {"type", "object"},
+            {"additionalProperties", {{"type", "number"}, {"minimum", 0}, {"maximum", 10}}}}, read_widths},
+        list_key<A>("missed", &A::missed, "Published figures that are predicted outside their tolerance.", missed_keys())};
+    return keys;
+}
+// clang-format on
+
+}  // namespace
+
+std::shared_ptr<const Accuracy> read_accuracy(const std::filesystem::path& root) {
+    const std::filesystem::path path = root / "accuracy.json";
+    if (std::error_code ignored; !std::filesystem::exists(path, ignored)) return nullptr;
+    const Json json = read_json_file(path);
+    ConfigObject file(json, path.string());
+    return std::make_shared<const Accuracy>(read_keys<Accuracy>(file, accuracy_keys()));
+}
+
+Json accuracy_schema() {
+    return file_of_keys("Accuracy", "Errors to expect where a machine was not measured; written by scripts/accuracy.",
+                        accuracy_keys());
+}
+
+}  // namespace overlap
