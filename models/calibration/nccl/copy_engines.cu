@@ -6,7 +6,10 @@
 //
 // A line: `us`, from the common start to the last GPU's end, median of the repeats with `p10` and `p90`; `host_us` of the
 // calls of all GPUs. `bytes` are the whole operand: gathered, or of one GPU. Beside a GEMM: which was enqueued first, whether
-// the collective's stream has a higher priority; `gemm_us` and `collective_us` end at each one's end.
+// the collective's stream has a higher priority; `gemm_us` and `collective_us` end at each one's end. `mode`: held, both are
+// enqueued while a kernel holds the GPUs; live, one after the other onto idle GPUs; late, the second one 100 us later.
+// remote_push and remote_pull copy to or from the peers only, local the rank's own part only; the others copy both, except
+// all-gathers in place, whose own part is where it belongs.
 #include <cublas_v2.h>
 #include <cuda_bf16.h>
 #include <cuda_runtime.h>
@@ -31,7 +34,8 @@
 
 using Clock = std::chrono::steady_clock;
 constexpr size_t largest = size_t{2} << 30;
-constexpr int repeats = 11;
+constexpr int repeats = 9;
+constexpr double late_us = 100;
 
 __global__ void hold(volatile int* opened, long long cycles) {
     const long long begin = clock64();
@@ -73,26 +77,36 @@ template <class Call> void on_each(Call call) {
 
 void synchronize() { on_each([](int, Gpu&) { CHECK(cudaDeviceSynchronize()); }); }
 
-enum class Method { kernels, windows, engines, batch_push, batch_pull, copy_push, copy_pull };
-const char* const names[] = {"nccl", "nccl_windows", "nccl_zero_cta", "batch_push", "batch_pull", "copy_push", "copy_pull"};
-const std::vector<Method> methods = {Method::kernels,    Method::engines,   Method::batch_push, Method::batch_pull,
-                                     Method::copy_push,  Method::copy_pull, Method::windows};
+enum class Method {
+    kernels, kernels_in_place, windows, engines, engines_in_place, batch_push, batch_pull, copy_push, copy_pull, remote_push, remote_pull, local
+};
+enum class Mode { held, live, late };
+const char* const names[] = {"nccl",       "nccl_in_place", "nccl_windows", "nccl_zero_cta", "nccl_zero_cta_in_place", "batch_push",
+                             "batch_pull", "copy_push",     "copy_pull",    "remote_push",   "remote_pull",            "local"};
+const char* const mode_names[] = {"held", "live", "late"};
+const std::vector<Method> methods = {Method::kernels,    Method::engines,     Method::kernels_in_place, Method::engines_in_place,
+                                     Method::batch_push, Method::batch_pull,  Method::copy_push,        Method::copy_pull,
+                                     Method::local,      Method::remote_push, Method::remote_pull,      Method::windows};
+
+bool in_place(Method method) { return method == Method::kernels_in_place || method == Method::engines_in_place; }
+bool in_plain_memory(Method method) {
+    return method == Method::kernels || method == Method::kernels_in_place || method >= Method::batch_push;
+}
 
 // The copies of `rank`: its own part, and one to or from each peer in rotation.
-void copies(int rank, bool gather, size_t part, bool push, bool batch, cudaStream_t stream) {
+void copies(int rank, bool gather, size_t part, bool push, Method method, cudaStream_t stream) {
     std::vector<const void*> sources;
     std::vector<void*> targets;
     const int ranks = static_cast<int>(gpus.size());
-    for (int step = 0; step < ranks; ++step) {
+    const bool remote = method == Method::remote_push || method == Method::remote_pull;
+    for (int step = remote ? 1 : 0; step < (method == Method::local ? 1 : ranks); ++step) {
         const int peer = (rank + step) % ranks;
         const int from = push ? rank : peer, to = push ? peer : rank;
         sources.push_back(gpus[from].plain_send + (gather ? 0 : to * part));
         targets.push_back(gpus[to].plain_receive + from * part);
     }
-    if (!batch) {
-        for (int step = 0; step < ranks; ++step) {
-            CHECK(cudaMemcpyAsync(targets[step], sources[step], part, cudaMemcpyDefault, stream));
-        }
+    if (method >= Method::copy_push) {
+        for (size_t i = 0; i < targets.size(); ++i) CHECK(cudaMemcpyAsync(targets[i], sources[i], part, cudaMemcpyDefault, stream));
         return;
     }
     std::vector<size_t> sizes(ranks, part);
@@ -107,15 +121,15 @@ double collective(Method method, bool gather, size_t bytes, bool high) {
     const auto begin = Clock::now();
     const size_t part = bytes / gpus.size();
     if (method >= Method::batch_push) {
-        const bool push = method == Method::batch_push || method == Method::copy_push;
-        on_each([&](int rank, Gpu& gpu) { copies(rank, gather, part, push, method <= Method::batch_pull, high ? gpu.high : gpu.normal); });
+        const bool push = method == Method::batch_push || method == Method::copy_push || method == Method::remote_push;
+        on_each([&](int rank, Gpu& gpu) { copies(rank, gather, part, push, method, high ? gpu.high : gpu.normal); });
     } else {
         CHECK(ncclGroupStart());
-        on_each([&](int, Gpu& gpu) {
-            char* const from = method == Method::kernels ? gpu.plain_send : gpu.send;
-            char* const to = method == Method::kernels ? gpu.plain_receive : gpu.receive;
-            CHECK((gather ? ncclAllGather : ncclAlltoAll)(from, to, part, ncclChar, method == Method::engines ? gpu.zero : gpu.kernels,
-                                                          high ? gpu.high : gpu.normal));
+        on_each([&](int rank, Gpu& gpu) {
+            char* const to = in_plain_memory(method) ? gpu.plain_receive : gpu.receive;
+            char* const from = in_place(method) ? to + rank * part : in_plain_memory(method) ? gpu.plain_send : gpu.send;
+            const bool zero = method == Method::engines || method == Method::engines_in_place;
+            CHECK((gather ? ncclAllGather : ncclAlltoAll)(from, to, part, ncclChar, zero ? gpu.zero : gpu.kernels, high ? gpu.high : gpu.normal));
         });
         CHECK(ncclGroupEnd());
     }
@@ -136,6 +150,7 @@ void gemm(const Shape& shape) {
 
 struct Case {
     Method method = Method::kernels;
+    Mode mode = Mode::held;
     bool gather = true, with_collective = false, with_gemm = false, gemm_first = false, high = false;
     size_t bytes = 0;
     Shape shape{};
@@ -145,20 +160,23 @@ struct Times {
     double gemm_us = 0, collective_us = 0, us = 0, host_us = 0;
 };
 
-// Everything is enqueued while a kernel holds both GPUs; then all streams that have work begin together.
 Times run(const Case& one) {
     synchronize();
-    *opened = 0;
+    *opened = one.mode == Mode::held ? 0 : 1;
     on_each([&](int, Gpu& gpu) {
-        hold<<<1, 1, 0, gpu.gate>>>(opened, 200'000'000);
+        if (one.mode == Mode::held) hold<<<1, 1, 0, gpu.gate>>>(opened, 200'000'000);
         CHECK(cudaEventRecord(gpu.start, gpu.gate));
         CHECK(cudaStreamWaitEvent(gpu.compute, gpu.start));
         CHECK(cudaStreamWaitEvent(one.high ? gpu.high : gpu.normal, gpu.start));
     });
     Times times;
-    if (one.with_gemm && one.gemm_first) gemm(one.shape);
+    const auto wait = [&] {
+        for (const auto since = Clock::now(); one.mode == Mode::late && one.with_gemm && 1e6 * seconds_since(since) < late_us;) {
+        }
+    };
+    if (one.with_gemm && one.gemm_first) gemm(one.shape), wait();
     if (one.with_collective) times.host_us = collective(one.method, one.gather, one.bytes, one.high);
-    if (one.with_gemm && !one.gemm_first) gemm(one.shape);
+    if (one.with_gemm && !one.gemm_first) wait(), gemm(one.shape);
     on_each([&](int, Gpu& gpu) {
         CHECK(cudaEventRecord(gpu.gemm_end, gpu.compute));
         CHECK(cudaEventRecord(gpu.collective_end, one.high ? gpu.high : gpu.normal));
@@ -187,7 +205,6 @@ struct Medians {
 
 Medians measured(const Case& one) {
     run(one);
-    run(one);
     std::vector<double> all, gemms, collectives, hosts;
     for (int i = 0; i < repeats; ++i) {
         const Times times = run(one);
@@ -204,15 +221,19 @@ bool right(Method method, bool gather, size_t bytes) {
         for (char* buffer : {gpu.send, gpu.plain_send}) {
             for (int to = 0; to < ranks; ++to) CHECK(cudaMemset(buffer + to * part, 16 * (rank + 1) + (gather ? 0 : to), part));
         }
-        for (char* buffer : {gpu.receive, gpu.plain_receive}) CHECK(cudaMemset(buffer, 255, bytes));
+        for (char* buffer : {gpu.receive, gpu.plain_receive}) {
+            CHECK(cudaMemset(buffer, 255, bytes));
+            if (in_place(method)) CHECK(cudaMemset(buffer + rank * part, 16 * (rank + 1), part));
+        }
     });
     Case one;
     one.method = method, one.gather = gather, one.bytes = bytes, one.with_collective = true;
     run(one);
     bool good = true;
     on_each([&](int rank, Gpu& gpu) {
-        const char* const got = method == Method::kernels || method >= Method::batch_push ? gpu.plain_receive : gpu.receive;
+        const char* const got = in_plain_memory(method) ? gpu.plain_receive : gpu.receive;
         for (int from = 0; from < ranks; ++from) {
+            if (from == rank ? method == Method::remote_push || method == Method::remote_pull : method == Method::local) continue;
             for (size_t offset : {from * part, (from + 1) * part - 1}) {
                 unsigned char byte = 0;
                 CHECK(cudaMemcpy(&byte, got + offset, 1, cudaMemcpyDeviceToHost));
@@ -229,6 +250,7 @@ void alone() {
     for (bool gather : {true, false}) {
         for (size_t bytes = 64 << 10; bytes <= largest; bytes *= bytes < (size_t{1} << 30) ? 4 : 2) {
             for (Method method : methods) {
+                if (in_place(method) && !gather) continue;
                 if (over()) return;
                 Case one;
                 one.method = method, one.gather = gather, one.bytes = bytes, one.with_collective = true;
@@ -254,19 +276,20 @@ void beside() {
         for (size_t mib : {16, 128, 512, 1024}) {
             for (bool gather : {true, false}) {
                 for (Method method : methods) {
-                    one.method = method, one.gather = gather, one.bytes = mib << 20, one.with_gemm = false, one.high = false;
+                    if (in_place(method) && !gather) continue;
+                    one.method = method, one.gather = gather, one.bytes = mib << 20, one.with_gemm = false, one.high = false, one.mode = Mode::held;
                     if (over()) return;
                     const double collective_alone = measured(one).us;
                     one.with_gemm = true;
-                    for (int way = 0; way < 4; ++way) {
-                        one.gemm_first = (way & 1) != 0, one.high = (way & 2) != 0;
+                    for (int way = 0; way < 12; ++way) {
+                        one.gemm_first = (way & 1) != 0, one.high = (way & 2) != 0, one.mode = static_cast<Mode>(way / 4);
                         const Medians found = measured(one);
                         std::fprintf(out,
                                      "{\"kind\":\"beside\",\"gemm\":[%d,%d,%d],\"collective\":\"%s\",\"bytes\":%zu,\"method\":\"%s\",\"first\":\"%s\","
-                                     "\"priority\":\"%s\",\"gemm_alone_us\":%.2f,\"collective_alone_us\":%.2f,\"us\":%.2f,\"p10\":%.2f,\"p90\":%.2f,"
+                                     "\"priority\":\"%s\",\"mode\":\"%s\",\"gemm_alone_us\":%.2f,\"collective_alone_us\":%.2f,\"us\":%.2f,\"p10\":%.2f,\"p90\":%.2f,"
                                      "\"gemm_us\":%.2f,\"collective_us\":%.2f}\n",
                                      shape.m, shape.n, shape.k, gather ? "all_gather" : "all_to_all", one.bytes, names[static_cast<int>(method)],
-                                     one.gemm_first ? "gemm" : "collective", one.high ? "high" : "equal", gemm_alone, collective_alone,
+                                     one.gemm_first ? "gemm" : "collective", one.high ? "high" : "equal", mode_names[static_cast<int>(one.mode)], gemm_alone, collective_alone,
                                      found.us, found.p10, found.p90, found.gemm_us, found.collective_us);
                         std::fflush(out);
                     }
@@ -326,6 +349,7 @@ void prepare() {
     for (bool gather : {true, false}) {  // what is set up by first calls must not wait for a held GPU
         for (bool high : {false, true}) {
             for (Method method : methods) {
+                if (in_place(method) && !gather) continue;
                 for (size_t bytes = 64 << 10; bytes <= largest; bytes *= 2) collective(method, gather, bytes, high);
                 synchronize();
             }

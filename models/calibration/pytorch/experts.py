@@ -4,10 +4,12 @@
 
 Each rank has `tokens` of `hidden` bf16; a token goes to `top_k` of `experts`, drawn evenly, which are divided among the ranks.
 `rows`: how often a token is sent: `choice`, once for each of its experts; `gpu`, once to each GPU that has one of them.
-`agent`: `nccl`, all_to_all_single with uneven splits; `copies`, pushes by copy engines between two barriers of symmetric memory.
+`agent`: `nccl`, all_to_all_single with uneven splits; `copies`, pushes by copy engines between two barriers of symmetric memory;
+`bare`, the pushes alone. `mode`: `held`, both are enqueued while a kernel holds the GPU; `idle`, one after the other.
 `sent_bytes` to peers and `rows_in` of rank 0. A line: `us` alone, or beside the grouped GEMM (`gemm`: rows, n, k, experts of a GPU;
 of another micro-batch) with `gemm_alone_us`, `collective_alone_us`, and both ends; medians of events, of the latest rank.
 """
+import itertools
 import sys
 import time
 
@@ -70,10 +72,13 @@ class Dispatch:
     def nccl(self):
         dist.all_to_all_single(self.target, self.source, self.received, self.sent)
 
-    def by_copies(self):
-        self.handle.barrier(channel=0)
+    def bare(self):
         for target, source in self.copies:
             target.copy_(source)
+
+    def by_copies(self):
+        self.handle.barrier(channel=0)
+        self.bare()
         self.handle.barrier(channel=1)
 
 
@@ -87,12 +92,15 @@ def grouped(routed, hidden, inner):
     return (lambda: torch._grouped_mm(a, weights, offs=ends)), rows
 
 
-def run(calls, order, streams, token):
+def run(calls, order, streams, token, mode):
     torch.cuda.synchronize()
     started, ends = torch.cuda.Event(enable_timing=True), {}
     with torch.cuda.stream(streams["gate"]):
         dist.all_reduce(token)
-        torch.cuda._sleep(HELD_US * CLOCK_MHZ)
+        if mode == "held":
+            torch.cuda._sleep(HELD_US * CLOCK_MHZ)
+        else:
+            torch.cuda.synchronize()
         started.record()
     for name in order:
         streams[name].wait_event(started)
@@ -104,10 +112,10 @@ def run(calls, order, streams, token):
     return {name: 1000 * started.elapsed_time(end) for name, end in ends.items()}
 
 
-def timed(calls, order, streams, token):
+def timed(calls, order, streams, token, mode="held"):
     for _ in range(2):
-        run(calls, order, streams, token)
-    return medians([run(calls, order, streams, token) for _ in range(REPEATS)])
+        run(calls, order, streams, token, mode)
+    return medians([run(calls, order, streams, token, mode) for _ in range(REPEATS)])
 
 
 def right(dispatch, call, routed, buffer, by_copies):
@@ -139,15 +147,15 @@ def of_case(tokens, hidden, inner, top_k, experts, buffer, handle, streams):
     for rows in ("choice", "gpu"):
         dispatch = Dispatch(routed, rows, buffer, handle, source)
         sent = sum(count for peer, count in enumerate(dispatch.sent) if peer != routed.rank) * hidden * 2
-        for agent, call in (("nccl", dispatch.nccl), ("copies", dispatch.by_copies)):
-            good = right(dispatch, call, routed, buffer, agent == "copies")
+        for agent, call in (("nccl", dispatch.nccl), ("copies", dispatch.by_copies), ("bare", dispatch.bare)):
+            good = right(dispatch, call, routed, buffer, agent != "nccl")
             alone = timed({"comm": call}, ("comm",), streams, token)["comm"]
             line = base | {"rows": rows, "agent": agent, "sent_rows": dispatch.sent, "rows_in": dispatch.received, "sent_bytes": sent}
             yield line | {"kind": "dispatch", "us": alone, "right": good}
-            for order in (("comm", "gemm"), ("gemm", "comm")) if gemm else ():
-                both = timed({"comm": call, "gemm": gemm}, order, streams, token)
+            for order, mode in itertools.product((("comm", "gemm"), ("gemm", "comm")), ("held", "idle")) if gemm else ():
+                both = timed({"comm": call, "gemm": gemm}, order, streams, token, mode)
                 yield line | {"kind": "beside", "gemm": [rows_of_gemm, 2 * inner, hidden, experts // routed.ranks], "first": order[0],
-                              "gemm_alone_us": gemm_us, "collective_alone_us": alone, "us": both["all"], "gemm_us": both["gemm"],
+                              "mode": mode, "gemm_alone_us": gemm_us, "collective_alone_us": alone, "us": both["all"], "gemm_us": both["gemm"],
                               "collective_us": both["comm"]}
 
 

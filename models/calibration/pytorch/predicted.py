@@ -2,8 +2,12 @@
 
     python3 -m pytorch.predicted list CONFIGS.jsonl                  # run configs with a line's key beside: sim batch predicts them
     python3 -m pytorch.predicted join CONFIGS.jsonl RESULTS OUT      # OUT.jsonl: key and predicted_us
-    python3 -m pytorch.predicted errors OUT.jsonl FOLDER             # predicted against measured, by kind
+    python3 -m pytorch.predicted errors OUT.jsonl FOLDER             # predicted against measured, by kind: mean, p90, bias in %
+
+The simulator's copies are those between GPUs, so they are compared with measured ones of both kinds: with the rank's own part and
+without it (`copy_push` and `remote_push`, `copies` and `bare`).
 """
+import gzip
 import itertools
 import json
 import pathlib
@@ -54,8 +58,7 @@ def of_copies():
 
 
 def of_experts():
-    from itertools import product
-    for (top_k, experts), (hidden, inner), tokens in product(((8, 256), (8, 128), (4, 128), (2, 64)), ((7168, 2048), (4096, 1536)),
+    for (top_k, experts), (hidden, inner), tokens in itertools.product(((8, 256), (8, 128), (4, 128), (2, 64)), ((7168, 2048), (4096, 1536)),
                                                              (512, 2048, 8192, 16384)):
         key = {"tokens": tokens, "hidden": hidden, "top_k": top_k, "experts": experts}
         grouped = gemm(tokens * top_k, 2 * inner, hidden, groups=experts // RANKS)
@@ -103,20 +106,36 @@ def measured_us(row):
 
 def wanted(row):
     """Rows that a prediction is for: nothing delayed, NCCL's own choice of blocks, streams as a program makes them."""
-    return row.get("delay_us", 0) == 0 and row.get("ctas", 0) == 0 and row.get("launched", "gc") == "gc" and row.get("live") is not True
+    return (row.get("delay_us", 0) == 0 and row.get("ctas", 0) == 0 and row.get("launched", "gc") == "gc" and
+            (row.get("dtype", "bfloat16") == "bfloat16" if row["kind"] == "pair" else row.get("mode") not in ("idle", "live", "late")))
+
+
+def read(path):
+    packed = path.with_name(path.name + ".gz")
+    with gzip.open(packed, "rt") if packed.exists() else open(path, encoding="utf-8") as lines_of:
+        return [row for row in map(json.loads, lines_of) if wanted(row)]
+
+
+def like(key):
+    """`key`, and the same of copies without the rank's own part."""
+    yield key
+    for name, others in (("method", {"copy_push": "remote_push", "copy_pull": "remote_pull"}), ("agent", {"copies": "bare"})):
+        if key.get(name) in others:
+            yield key | {name: others[key[name]]}
 
 
 def errors(predicted, folder):
     found = {}
     for part in PARTS:
-        rows = [row for row in map(json.loads, open(folder / f"{part}.jsonl", encoding="utf-8")) if wanted(row)]
+        rows = read(folder / f"{part}.jsonl")
         for one in predicted:
             if one["part"] == part:
-                of_key = [us for row in rows if matches(one["key"], row) and (us := measured_us(row))]
-                if of_key and one["predicted_us"]:
-                    key = one["key"]
-                    group = " ".join(str(key[name]) for name in ("kind", "agent", "method", "links", "mode", "first", "prefetch") if key.get(name))
-                    found.setdefault((part, group), []).append(one["predicted_us"] / statistics.median(of_key) - 1)
+                for key in like(one["key"]):
+                    of_key = [us for row in rows if matches(key, row) and (us := measured_us(row))]
+                    if of_key and one["predicted_us"]:
+                        names = ("kind", "agent", "method", "rows", "links", "mode", "first", "prefetch")
+                        group = " ".join(str(key[name]) for name in names if key.get(name))
+                        found.setdefault((part, group), []).append(one["predicted_us"] / statistics.median(of_key) - 1)
     for (part, group), values in found.items():
         off = sorted(map(abs, values))
         print(f"| {part} | {group} | {len(values)} | {100 * statistics.mean(off):.1f} | {100 * off[max(int(0.9 * len(off)) - 1, 0)]:.1f} | "

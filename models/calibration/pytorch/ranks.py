@@ -50,15 +50,21 @@ def in_ranks(work, out, seconds, *arguments):
     import torch
     import torch.multiprocessing as mp
     ranks, until = torch.cuda.device_count(), time.monotonic() + seconds + GRACE_S
-    started = mp.spawn(one_rank, args=(ranks, free_port(), work, out, seconds, arguments), nprocs=ranks, join=False)
-    try:
-        while not started.join(timeout=max(until - time.monotonic(), 0.1)):
-            if time.monotonic() > until:
-                raise TimeoutError(f"stopped {GRACE_S} s after its limit")
-    except Exception as error:
+    for attempt in range(3):
+        started = mp.spawn(one_rank, args=(ranks, free_port(), work, out, seconds, arguments), nprocs=ranks, join=False)
+        error = None
+        try:
+            while not started.join(timeout=max(until - time.monotonic(), 0.1)):
+                if time.monotonic() > until:
+                    raise TimeoutError(f"stopped {GRACE_S} s after its limit")
+        except Exception as raised:
+            error = str(raised)
+        for process in started.processes:
+            if process.is_alive():
+                process.kill()
+                process.join()
+        if error is None or "EADDRINUSE" not in error or attempt == 2:  # another program may take the port in between
+            break
+    if error is not None:
         print(error, file=sys.stderr)
-        write(out, {"kind": "error", "error": str(error).strip().splitlines()[-1][:300]})
-    for process in started.processes:
-        if process.is_alive():
-            process.kill()
-            process.join()
+        write(out, {"kind": "error", "error": error.strip().splitlines()[-1][:300]})

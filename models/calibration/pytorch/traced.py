@@ -91,16 +91,18 @@ def measured(row, call, folder, name, counters):
 def layer_cases():
     for model, tokens in drawn.layers(SEED, 12):
         for links in ("nccl", "async_tp"):
-            sizes = Sizes(model, dist.get_world_size())
-            layer, x = layer_of(sizes, LINKS[links], tokens), normal(tokens // dist.get_world_size(), sizes.hidden)
-
-            def call():
-                with torch.no_grad():
-                    return layer(x)  # pylint: disable=cell-var-from-loop
             for mode in ("eager", "graph"):
+                def make():
+                    sizes = Sizes(model, dist.get_world_size())
+                    layer, x = layer_of(sizes, LINKS[links], tokens), normal(tokens // dist.get_world_size(), sizes.hidden)
+
+                    def call():
+                        with torch.no_grad():
+                            return layer(x)
+                    return call if mode == "eager" else graph_of(call).replay
                 row = {"kind": "block", "block": "layer", "model": model, "tokens": tokens, "links": links, "mode": mode, "state": "steady",
                        "ranks": dist.get_world_size()}
-                yield row, f"tp_{model}_{tokens}_{links}_{mode}", lambda: call if mode == "eager" else graph_of(call).replay
+                yield row, f"tp_{model}_{tokens}_{links}_{mode}", make
 
 
 def fsdp_cases():
@@ -145,28 +147,32 @@ def hugging_face_cases():
                 model = hugging_face_model(family, sizes, how)
                 torch.manual_seed(0)
                 words = torch.randint(0, sizes["vocab_size"], (batch, tokens), device="cuda")
-                optimizer = torch.optim.AdamW(model.parameters(), lr=1e-5, foreach=True) if phase == "training" else None
+                # AdamW refuses parameters of which some are DTensors, as by tp_plan
+                optimizer = torch.optim.AdamW(model.parameters(), lr=1e-5, foreach=True) if how == "fsdp2" else None
 
                 def prefill():
                     with torch.no_grad():
                         model(input_ids=words, use_cache=False)
 
                 def training():
-                    optimizer.zero_grad(set_to_none=True)
+                    model.zero_grad(set_to_none=True)
                     model(input_ids=words, labels=words, use_cache=False).loss.backward()
-                    optimizer.step()
+                    if optimizer:
+                        optimizer.step()
                 return prefill if phase == "prefill" else training
             row = {"kind": "hugging_face", "model": name, "config": sizes, "how": how, "phase": phase, "batch": batch, "tokens": tokens,
+                   "optimizer": "AdamW" if (how, phase) == ("fsdp2", "training") else None,
                    "mode": "eager", "state": "steady", "ranks": dist.get_world_size()}
             yield row, f"hf_{name}_{how}_{phase}_{batch}x{tokens}", make
 
 
 def rows(rank, seconds, folder, small):
+    """All cases, or those whose names have `small`."""
     begin, counters = time.perf_counter(), Counters(rank)
-    shares = ((hugging_face_cases, 0.3), (fsdp_cases, 0.6), (layer_cases, 1.0))
+    shares = ((layer_cases, 0.5), (fsdp_cases, 0.75), (hugging_face_cases, 1.0))
     for part, share in shares:
         for number, (row, name, make) in enumerate(part()):
-            if small and number % 5:
+            if small and small not in name:
                 continue
             if longest(time.perf_counter() - begin) > seconds * share:
                 break
@@ -181,11 +187,11 @@ def rows(rank, seconds, folder, small):
             torch.cuda.empty_cache()
 
 
-def main(folder, seconds=600, small=False):
+def main(folder, seconds=600, small=""):
     folder = pathlib.Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     write(folder / "measured.jsonl", machine("python3 -m pytorch.traced FOLDER"))
-    in_ranks(rows, folder / "measured.jsonl", float(seconds), folder, bool(small))
+    in_ranks(rows, folder / "measured.jsonl", float(seconds), folder, small)
 
 
 if __name__ == "__main__":
