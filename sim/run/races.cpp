@@ -43,7 +43,7 @@ void for_each_awaited(const TaskGraph& graph, TaskId kernel, Found&& found) {
 
 /// By task: whether its end makes a kernel of the same GPU ready.
 struct Behind {
-    std::vector<bool> copy;   ///< a copy kernel of another stream
+    std::vector<bool> copy;  ///< a copy kernel of another stream
     /// A sum or a local copy: of another stream, or behind a sum or a local copy of the same stream.
     std::vector<bool> local;
 
@@ -99,6 +99,7 @@ Races::Races(const TaskGraph& graph, const Costs& costs, const Machine& machine)
                           machine.resources.clock(graph[id].gpu),
                           {}});
     }
+    add_roots(graph, costs, machine);
     copies_race_ = !racing.empty();
     for (TaskId id = 0; copies_race_ && id < graph.size(); ++id)
         if (is_copy_kernel(graph[id], costs[id]))
@@ -106,6 +107,26 @@ Races::Races(const TaskGraph& graph, const Costs& costs, const Machine& machine)
                 const auto found = racing.find(before);
                 if (found != racing.end()) gemms_[found->second].copies.push_back(id);
             });
+}
+
+void Races::add_roots(const TaskGraph& graph, const Costs& costs, const Machine& machine) {
+    std::map<int, Seconds> launched;  // by GPU: when collectives that were enqueued so far have their units
+    for (TaskId id = 0; id < graph.size(); ++id) {
+        bool waits = graph.stream_predecessor(id) != id;
+        graph.for_each_edge_into(id, [&](const Edge&) { waits = true; });
+        const Cost& cost = costs[id];
+        if (waits || !cost.claim) continue;
+        const int gpu = graph[id].gpu;
+        if (graph[id].kind() == TaskKind::collective) {
+            Seconds& last = launched[gpu];
+            last = std::max(last, cost.launch.time);
+        } else if (const auto before = launched.find(gpu); before != launched.end() &&
+                                                           graph[id].kind() == TaskKind::gemm &&
+                                                           cost.launch.time <= before->second) {
+            gemms_.push_back(
+                {id, id, before->second + at_once - cost.launch.time, machine.resources.clock(gpu), {}});
+        }
+    }
 }
 
 Costs Races::drawn(Costs costs, std::uint64_t seed) const {

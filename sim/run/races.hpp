@@ -12,6 +12,9 @@ namespace overlap {
 /// - A copy kernel that waits for the task before the GEMM on its stream: whether the GEMM or the copy kernel is first changes
 ///   from execution to execution, so it is drawn for each GEMM (DeviceLaunch::gemm_first). On more than four GPUs GEMMs are
 ///   always first: nothing was measured there, and one GPU is simulated for all that are alike.
+/// - A library's collective that waits for nothing and was enqueued before a GEMM that waits for nothing: the GEMM is second
+///   (traces/h200_2/collectives_2026_11: NCCL launched first was first in 240 of 240). Released by one event, either is first
+///   on half of the ranks; that is not modelled.
 /// - A sum or a local copy that waits for that task, or a local copy behind the local copy that the GEMM waits for: the GEMM is
 ///   second, because it takes longer to start (traces/h100_2/chains.tar.xz, h200_2/chains.tar.xz).
 class Races {
@@ -28,6 +31,8 @@ public:
     Costs drawn(Costs costs, std::uint64_t seed) const;
 
 private:
+    void add_roots(const TaskGraph& graph, const Costs& costs, const Machine& machine);
+
     struct Gemm {
         TaskId task, before;
         Seconds start;               ///< from when it is ready until it claims units, if it is second

@@ -116,4 +116,22 @@ TEST_CASE(
     CHECK(lost < taken + event);
 }
 
+TEST_CASE("of a GEMM and a library's collective that wait for nothing, the one enqueued first is first") {
+    const Json gathered{
+        {"name", "c"}, {"type", "collective"}, {"collective", "all_gather"}, {"bytes", 536870912}};
+    const Json gemm{{"name", "g"}, {"type", "gemm"}, {"m", 8192},
+                    {"n", 8192},   {"k", 8192},      {"dtype", "fp16"}};
+    const auto makespan = [](const Json& first, const Json& second) {
+        const Json config{{"topology", "h100_8"},
+                          {"schedule", "concurrent"},
+                          {"params", {{"algorithm", "library"}}},
+                          {"workload", {{"operators", {first, second}}}}};
+        return makespan_of(resolved(read_run_config(config, "races")));
+    };
+    // Behind a persistent GEMM the collective waits for its last round.
+    CHECK(makespan(gathered, gemm) < 0.7 * makespan(gemm, gathered));
+    // PyTorch pull request 172714, whose script enqueues the collective first: 2.02 ms.
+    CHECK(to_microseconds(makespan(gathered, gemm)) == Approx(2020).epsilon(0.12));
+}
+
 }  // namespace overlap::test::races_test
