@@ -16,6 +16,8 @@ void add_cost_command(CLI::App& app);
 void add_import_command(CLI::App& app);
 void add_list_commands(CLI::App& app);
 void add_model_command(CLI::App& app);
+/// `sim new topology`, of the commands `group`.
+void add_new_topology_command(CLI::App& group);
 void add_new_command(CLI::App& app);
 void add_schema_command(CLI::App& app);
 void add_sensitivity_command(CLI::App& app);

@@ -159,6 +159,7 @@ void add_new_command(CLI::App& app) {
         ->check(CLI::NonNegativeNumber);
     command->add_option("--out", flags->out, "Folder for both files; default: where the shipped ones are");
     command->callback([flags] { execute(*flags); });
+    add_new_topology_command(*group);
 }
 
 }  // namespace overlap

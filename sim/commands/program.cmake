@@ -22,6 +22,7 @@ add_library(overlap_commands STATIC
     sim/commands/reproduce_command.cpp
     sim/commands/model_command.cpp
     sim/commands/new_command.cpp
+    sim/commands/new_topology.cpp
     sim/commands/run_command.cpp
     sim/commands/scenario_flags.cpp
     sim/commands/sensitivity_command.cpp

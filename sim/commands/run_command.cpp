@@ -11,6 +11,7 @@
 #include "sim/commands/terminal.hpp"
 #include "sim/core/available_memory.hpp"
 #include "sim/core/output_file.hpp"
+#include "sim/core/ranges.hpp"
 #include "sim/core/shown.hpp"
 #include "sim/report/run/report.hpp"
 #include "sim/run/budget.hpp"

@@ -3,6 +3,9 @@
 #include <archive.h>
 #include <archive_entry.h>
 
+#include <sys/mman.h>
+
+#include <algorithm>
 #include <array>
 #include <fstream>
 #include <memory>
@@ -57,8 +60,7 @@ void unpack(const std::filesystem::path& archive, const std::filesystem::path& f
         if (std::filesystem::exists(path)) fail(archive, "has " + in_quotes(name) + " twice");
         std::filesystem::create_directories(path.parent_path());
         std::ofstream out(path, std::ios::binary);
-        while (const la_ssize_t size =
-                   checked(archive_read_data(reader.get(), block.data(), block.size()))) {
+        while (const la_ssize_t size = checked(archive_read_data(reader.get(), block.data(), block.size()))) {
             bytes += static_cast<std::uint64_t>(size);
             if (bytes > most_bytes) fail(archive, "holds more than 4 GiB");
             out.write(block.data(), size);
@@ -67,12 +69,14 @@ void unpack(const std::filesystem::path& archive, const std::filesystem::path& f
     }
 }
 
-std::string decompressed(const std::filesystem::path& file, const std::string& expected) {
+std::string decompressed(const std::filesystem::path& file, const std::string& expected, std::size_t most) {
     open_input(file, expected);  // a missing file, a folder or a device is refused there
     const std::filesystem::path opened = on_disk(file, expected);
     const Reader reader(archive_read_new(), archive_read_free);
     archive_read_support_filter_gzip(reader.get());
     archive_read_support_filter_xz(reader.get());
+    archive_read_support_filter_bzip2(reader.get());
+    archive_read_support_filter_zstd(reader.get());
     archive_read_support_format_raw(reader.get());
     archive_read_support_format_empty(reader.get());
     const auto checked = [&](la_ssize_t result) { return require_good(result, reader, file); };
@@ -85,7 +89,8 @@ std::string decompressed(const std::filesystem::path& file, const std::string& e
     std::size_t reserved = 0;
     SlowNotice slow;
     while (const la_ssize_t size = checked(archive_read_data(reader.get(), block.data(), block.size()))) {
-        text.append(block.data(), static_cast<std::size_t>(size));
+        text.append(block.data(), std::min(static_cast<std::size_t>(size), most - text.size()));
+        if (text.size() == most) break;
         // Growing copies the text into one of twice its capacity.
         if (text.capacity() != reserved) {
             reserved = text.capacity();
@@ -93,9 +98,31 @@ std::string decompressed(const std::filesystem::path& file, const std::string& e
                                    " of text and more",
                                Bytes(3.0 * static_cast<double>(reserved)), available);
         }
-        slow.at([&] { return file.string() + ": expanding, " + memory_text(Bytes(double(text.size()))) + " so far"; });
+        slow.at([&] {
+            return file.string() + ": expanding, " + memory_text(Bytes(double(text.size()))) + " so far";
+        });
     }
     return text;
+}
+
+std::filesystem::path uncompressed_file(const std::filesystem::path& file, const std::string& expected) {
+    using namespace std::string_view_literals;
+    constexpr std::array magics{"\x1f\x8b"sv,
+                                "\xfd"
+                                "7zXZ"sv,
+                                "BZh"sv, "\x28\xb5\x2f\xfd"sv};
+    std::array<char, 8> begin{};
+    open_input(file, expected).read(begin.data(), begin.size());
+    const std::string_view head(begin.data(), begin.size());
+    if (std::ranges::none_of(magics, [&](std::string_view magic) { return head.starts_with(magic); }))
+        return on_disk(file, expected);
+    const std::string content = decompressed(file, expected);
+    const int kept = ::memfd_create("uncompressed", MFD_CLOEXEC);
+    const std::filesystem::path path = "/proc/self/fd/" + std::to_string(kept);
+    std::ofstream out(path, std::ios::binary);
+    out.write(content.data(), static_cast<std::streamsize>(content.size()));
+    if (kept < 0 || !out.flush()) fail(file, "has no room in memory");
+    return path;
 }
 
 }  // namespace overlap

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <sstream>
 
+#include "sim/core/archive.hpp"
 #include "sim/core/available_memory.hpp"
 #include "sim/core/input_file.hpp"
 
@@ -254,9 +255,10 @@ void require_memory_to_parse(const std::filesystem::path& path, double bytes) {
 }
 
 Json read_json_file(const std::filesystem::path& path) {
-    std::ifstream in = open_input(path, "a JSON file");
+    const std::filesystem::path plain = uncompressed_file(path, "a JSON file");
+    std::ifstream in = open_input(plain, "a JSON file");
     std::error_code ignored;
-    if (const auto bytes = std::filesystem::file_size(path, ignored); !ignored)  // not of a pipe
+    if (const auto bytes = std::filesystem::file_size(plain, ignored); !ignored)  // not of a pipe
         require_memory_to_parse(path, static_cast<double>(bytes));
     std::ostringstream content;
     content << in.rdbuf();

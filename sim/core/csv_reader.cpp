@@ -7,6 +7,7 @@
 #include <new>
 #include <utility>
 
+#include "sim/core/archive.hpp"
 #include "sim/core/errors.hpp"
 #include "sim/core/input_file.hpp"
 #include "sim/core/shown.hpp"
@@ -46,7 +47,7 @@ std::string text_of_csv_cell(const std::string& cell) {
 
 bool read_csv(const std::filesystem::path& path,
               const std::function<void(const CsvRow& row, std::size_t line)>& visit) {
-    std::ifstream in = open_input(path, "a CSV file");
+    std::ifstream in = open_input(uncompressed_file(path, "a CSV file"), "a CSV file");
     csv_parser parser{};
     if (csv_init(&parser, CSV_STRICT | CSV_STRICT_FINI | CSV_APPEND_NULL) != 0) throw std::bad_alloc();
     const std::unique_ptr<csv_parser, void (*)(csv_parser*)> freed(&parser, &csv_free);

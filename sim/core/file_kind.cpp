@@ -15,9 +15,9 @@ struct Known {
 };
 
 // The first match counts.
-const std::array<Known, 13>& known_kinds() {
+const std::array<Known, 14>& known_kinds() {
     using enum FileKind;
-    static const std::array<Known, 13> kinds{{
+    static const std::array<Known, 14> kinds{{
         {chrome_trace,
          "a Chrome trace, as torch.profiler writes",
          "sim import FILE --scenario CONFIG --out CASE.json makes a measured case of it",
@@ -45,6 +45,10 @@ const std::array<Known, 13>& known_kinds() {
         {device, "a device", "a topology file names it", {{"compute_units", "hbm_GBps"}}},
         {schedule, "a preset of a schedule", "--schedule FILE takes it", {{"schedule", "workloads"}}},
         {run_config, "a run config", "sim --config FILE runs it", {{"schedule"}, {"topology"}}},
+        {mscclpp_plan,
+         "a plan of MSCCL++, which sim does not run",
+         "schedules and collectives that it runs: sim list schedules; their graphs: sim --graph",
+         {{"collective", "protocol", "gpus"}}},
         {workload, "a workload", "--workload FILE takes it", {{"gemm", "collective"}, {"operators"}}},
     }};
     return kinds;
@@ -75,6 +79,41 @@ void require_kind(const Json& json, const std::string& file, FileKind expected) 
     if (found != kinds.end())
         throw UserError(file + ": is " + found->name + ", expected " + wanted->name + " (" + found->use +
                         ")");
+}
+
+std::string kind_of_text(std::string_view text) {
+    struct Foreign {
+        std::string_view begins, holds, is;
+    };
+    static constexpr std::array foreign{
+        Foreign{
+            "<system", "",
+            "a machine as NCCL and RCCL describe it (XML); sim new topology --from FILE makes a topology of it"},
+        Foreign{"<algo", "",
+                "an algorithm of MSCCL (XML), which sim does not run; what it runs: sim list schedules"},
+        Foreign{
+            "", "model_parallel_NPU_group",
+            "a workload of SimAI (AICB), whose times are of its own machine; sim model NAME --tp N --ep N has the "
+            "operators of a model's layers, sim chakra read those of a Chakra trace"},
+        Foreign{
+            "", "npus_count:",
+            "a network of ASTRA-sim; sim new device NAME --like DEVICE --gpus N --link-GBps RATE (--switch for "
+            "Switch, without it for FullyConnected) makes a machine of it"},
+        Foreign{"", "ROCm System Management Interface",
+                "what rocm-smi prints; sim new topology --from FILE makes a topology of its --showtopo"},
+        Foreign{"", "NUMA Affinity",
+                "what nvidia-smi topo -m prints; sim new topology --from FILE makes a topology of it"}};
+    constexpr std::size_t looked_at = 4096;
+    text = text.substr(0, looked_at);
+    text.remove_prefix(std::min(text.find_first_not_of(" \t\r\n"), text.size()));
+    if (text.starts_with('{') || text.starts_with('[')) return "";
+    for (const Foreign& one : foreign)
+        if (!one.begins.empty()
+                ? text.starts_with(one.begins) ||
+                      (text.starts_with("<?xml") && text.find(one.begins) != std::string_view::npos)
+                : text.find(one.holds) != std::string_view::npos)
+            return std::string(one.is);
+    return "";
 }
 
 }  // namespace overlap
