@@ -102,7 +102,7 @@ public:
     Cost cost(const Task& task, const Machine& machine) const override {
         const DeviceSpec& device = machine.topology.device();
         if (const auto* op = std::get_if<MemoryBoundWork>(&task.work); op != nullptr && op->time > Seconds())
-            return recorded(*op, task.gpu, machine);
+            return op->in_this_run ? as_recorded(*op, device) : recorded(*op, task.gpu, machine);
         Streamed kernel = streamed(task.work, device);
         limit_by_flops(task.work, machine, kernel);
         Cost cost = kernel_cost(device.launch);
@@ -142,6 +142,14 @@ private:
                                 .unit = work,
                                 .beside_tiles = stream.sum_beside_gemms,
                                 .of_sum = true}};
+    }
+
+    /// What ran beside it is in its duration: it takes nothing that others would miss.
+    static Cost as_recorded(const MemoryBoundWork& op, const DeviceSpec& device) {
+        Cost cost = op.gap ? Cost{} : kernel_cost(device.launch);
+        cost.setup = op.gap.value_or(Seconds());
+        cost.body = op.time;
+        return cost;
     }
 
     /// A kernel of a recorded duration is taken to have all compute units, which no recording says, so that it takes

@@ -14,13 +14,14 @@ std::uint64_t whole_number(double value) {
 ChakraNumbers chakra_numbers(const Operator& op, std::int64_t ranks) {
     ChakraNumbers numbers;
     if (const auto* gemm = std::get_if<GemmShape>(&op.work)) {
-        const Bytes operands = matrix_size(gemm->m, gemm->k, gemm->dtype) + matrix_size(gemm->k, gemm->n, gemm->dtype) +
+        const Bytes operands = matrix_size(gemm->m, gemm->k, gemm->dtype) +
+                               matrix_size(gemm->k, gemm->n, gemm->dtype) +
                                matrix_size(gemm->m, gemm->n, output_type(gemm->dtype));
         numbers.ops = whole_number(gemm->flops().si());
         numbers.tensor_bytes = whole_number(static_cast<double>(gemm->batch) * operands.si());
     } else if (const auto* stream = std::get_if<StreamingWork>(&op.work)) {
-        if (stream->time > Seconds()) {
-            numbers.micros = std::max<std::uint64_t>(1, whole_number(to_microseconds(stream->time)));
+        if (const Seconds time = std::max(stream->time, op.recorded.time); time > Seconds()) {
+            numbers.micros = std::max<std::uint64_t>(1, whole_number(to_microseconds(time)));
             return numbers;
         }
         // ASTRA-sim's roofline divides by the number of operations.

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "sim/advise/advise.hpp"
+#include "sim/commands/advise_trace.hpp"
 #include "sim/commands/commands.hpp"
 #include "sim/commands/progress_reporter.hpp"
 #include "sim/commands/scenario_flags.hpp"
@@ -17,7 +18,8 @@ namespace {
 
 struct AdviseFlags {
     WorkloadFlags workload;
-    std::string topology, host, format = "text";
+    TraceFlags trace;
+    std::string topology, host, html, format = "text";
     bool steady = false;
     std::vector<std::string> agents, what_if;
     std::size_t top = 5;
@@ -25,7 +27,15 @@ struct AdviseFlags {
     std::optional<int> seeds;
 };
 
+void execute_for_trace(const AdviseFlags& flags) {
+    TraceFlags trace = flags.trace;
+    trace.topology = flags.topology;
+    trace.collective = flags.workload.collective;
+    print_for_people(advice_on_trace(trace, flags.format, flags.html));
+}
+
 void execute(const AdviseFlags& flags) {
+    if (!flags.trace.files.empty()) return execute_for_trace(flags);
     const ConfigFolder folder = ConfigFolder::standard();
     RunConfig config;
     config.origin = "command line";
@@ -67,6 +77,12 @@ void add_advise_command(CLI::App& app) {
     auto flags = std::make_shared<AdviseFlags>();
     command->add_option("--topology", flags->topology, "Machine: a file, or a name in configs/topologies");
     flags->workload.add_to(*command);
+    CLI::Option* trace = command->add_option(
+        "--trace", flags->trace.files,
+        "Instead of a workload: traces of a run, as sim import reads them. Where its time goes, and what schedules of its "
+        "pairs would gain in it");
+    for (CLI::Option* option : add_iteration_flags(*command, flags->trace)) option->needs(trace);
+    command->add_option("--html", flags->html, "With --trace: write a self-contained page")->needs(trace);
     add_what_if_flag(*command, flags->what_if);
     add_host_flags(*command, flags->host, flags->steady);
     command->add_option("--agent", flags->agents, "Only candidates that copy by dma, or by cu; repeatable")
@@ -87,6 +103,9 @@ void add_advise_command(CLI::App& app) {
                      "Number of simulations for each candidate if the machine leaves orders unspecified")
         ->check(CLI::Range(1, most_seeds));
     add_format_flag(*command, flags->format);
+    for (const char* other : {"--workload", "--gemm", "--dtype", "--order", "--shard-dim", "--what-if",
+                              "--host", "--steady", "--agent", "--kernels", "--top", "--seeds"})
+        trace->excludes(command->get_option(other));
 
     command->callback([flags] { execute(*flags); });
 }

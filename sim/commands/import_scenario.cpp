@@ -1,6 +1,7 @@
 #include "sim/commands/import_scenario.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <map>
 
@@ -52,17 +53,23 @@ std::optional<GemmShape> guessed_shape(const ShapeHint& hint, const Machine& mac
         return std::abs(isolated_time(models.cost({.work = part}, machine), machine.resources) / hint.time -
                         1);
     };
-    std::int64_t best = step;
+    std::map<std::int64_t, double> errors;  // by the free side
     double least = off(step);
-    for (std::int64_t free = 2 * step; free <= largest; free += step) {
-        const double error = off(free);
-        if (error < least) {
-            least = error;
-            best = free;
-        }
+    for (std::int64_t free = step; free <= largest; free += step) {
+        const double error = errors[free] = off(free);
+        least = std::min(least, error);
         if (error > least + 1) break;  // already twice too long
     }
-    return least < 0.1 ? std::optional(shape_of(best)) : std::nullopt;
+    if (least >= 0.1) return std::nullopt;
+    // Models have sides with large powers of two as factors. Times of neighbours differ by less than a recorded time is
+    // off.
+    constexpr double alike = 0.03;
+    const auto rank = [&](const auto& one) {
+        const auto& [free, error] = one;
+        return error > least + alike ? std::pair(0, 0.0)
+                                     : std::pair(std::countr_zero(static_cast<std::uint64_t>(free)), -error);
+    };
+    return shape_of(std::ranges::max_element(errors, {}, rank)->first);
 }
 
 Timeline with_names_of(const Scenario& scenario, const Timeline& recorded, std::string& notes) {

@@ -3,6 +3,7 @@ add_library(overlap_commands STATIC
     sim/commands/cli.cpp
     sim/commands/command_line.cpp
     sim/commands/advise_command.cpp
+    sim/commands/advise_trace.cpp
     sim/commands/batch.cpp
     sim/commands/calibrate.cpp
     sim/commands/chakra_command.cpp
@@ -14,6 +15,7 @@ add_library(overlap_commands STATIC
     sim/commands/cost.cpp
     sim/commands/import.cpp
     sim/commands/import_scenario.cpp
+    sim/commands/import_traces.cpp
     sim/commands/list.cpp
     sim/commands/man_page.cpp
     sim/commands/measured_archive.cpp
@@ -29,6 +31,7 @@ add_library(overlap_commands STATIC
     sim/commands/schema.cpp
     sim/commands/sweep.cpp
     sim/commands/terminal.cpp
+    sim/commands/trace_advice.cpp
     sim/commands/words.cpp)
 # What takes time is in the libraries.
 target_compile_options(overlap_commands PRIVATE $<$<CONFIG:Release>:-O1>)

@@ -80,14 +80,27 @@ InputKeys<CaseText> case_file_keys() {
 }
 // clang-format on
 
+/// Whether the workload is a list of a trace, which has what its own host did.
+bool records_host(const Json& workload) {
+    if (!workload.is_object() || !workload.contains("operators")) return false;
+    return std::ranges::any_of(workload.at("operators"), [](const Json& op) {
+        return op.contains("gap_us") || op.contains("host_us");
+    });
+}
+
 /// Samples of several runs under "runs", or of one at the top level; a published figure has only a makespan.
 MeasuredCase read_case(const Json& json, const std::string& origin) {
     ConfigObject object(json, origin);
     CaseText one = read_keys<CaseText>(object, case_file_keys());
     one.origin = origin;
-    if (one.scenario.is_null()) object.raw("scenario");
+    if (one.scenario.is_null())
+        object.fail(
+            "scenario",
+            "is missing: sim import recognised no run that it knows a machine for; give it --topology, or "
+            "--scenario FILE with the run config, or take its --out-workload LIST.json: sim --workload LIST.json "
+            "--schedule concurrent --topology T");
     one.config = read_run_config(one.scenario, origin + ": /scenario");
-    if (one.config.host.empty()) one.config.host = recorded_host;
+    if (one.config.host.empty() && !records_host(one.config.workload)) one.config.host = recorded_host;
     // Programs ran what was measured.
     if (Json& workload = one.config.workload;
         workload.is_object() && workload.contains("operators") && !workload.contains("order"))

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -100,6 +101,9 @@ struct MemoryBoundWork {
     DType dtype = DType::bf16;
     Seconds time = {};             ///< above 0: how long it ran elsewhere, which it takes here, too
     AttentionCall attention = {};  ///< of fused attention, where its shape is known
+    /// `time` is of this very run, and has what ran beside it in it: it takes nothing of the GPU.
+    bool in_this_run = false;
+    std::optional<Seconds> gap = {};  ///< of such a kernel: before it, instead of a launch
 
     friend bool operator==(const MemoryBoundWork&, const MemoryBoundWork&) = default;
 };

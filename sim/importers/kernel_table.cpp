@@ -8,14 +8,15 @@
 namespace overlap {
 namespace {
 
-const std::array<std::string, 6> use_names{"gemm",         "collective", "barrier",
-                                           "memory_bound", "reduce",     "local_copy"};
-constexpr std::array<KernelUse, 6> uses{{{TaskKind::gemm, false},
+const std::array<std::string, 7> use_names{"gemm",   "collective", "barrier",  "memory_bound",
+                                           "reduce", "local_copy", "attention"};
+constexpr std::array<KernelUse, 7> uses{{{TaskKind::gemm, false},
                                          {TaskKind::collective, true},
                                          {TaskKind::memory_bound, true},
                                          {TaskKind::memory_bound, false},
                                          {TaskKind::reduce, false},
-                                         {TaskKind::local_copy, false}}};
+                                         {TaskKind::local_copy, false},
+                                         {TaskKind::memory_bound, false, true}}};
 
 // clang-format off
 struct KernelFile {
@@ -25,7 +26,7 @@ InputKeys<KernelFile> kernel_file_keys() {
     using E = KernelTable::Entry;
     static const std::vector<InputKey<E>> entry_keys{
         {"is", choice_of(use_names, "gemm: a matrix product of a library; collective: a whole collective of a library; barrier: waits until all ranks have come, and moves no data; "
-            "memory_bound: element-wise kernels, norms, attention; reduce: a sum over parts that other ranks have sent; local_copy: a copy inside one GPU's memory."),
+            "memory_bound: element-wise kernels, norms, convolutions; reduce: a sum over parts that other ranks have sent; local_copy: a copy inside one GPU's memory; attention: a fused attention."),
             [](ConfigObject& from, const std::string& key, E& to) { to.use = uses[from.choice(key, use_names)]; }},
         texts_key<E>("names", &E::parts, "Texts, one of which the kernel's name holds, whatever the case."),
         text_key<E>("of", "Whose kernels these are.").optional()};

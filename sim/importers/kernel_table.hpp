@@ -15,6 +15,7 @@ namespace overlap {
 struct KernelUse {
     TaskKind kind = TaskKind::gemm;
     bool waits = false;  ///< for other ranks: a barrier or a collective
+    bool attention = false;
 };
 
 /// Maps names of kernels to what they do, by a file that users may extend (configs/kernels.json).

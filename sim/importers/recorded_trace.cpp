@@ -15,29 +15,18 @@ std::string problem_of(const RecordedSpan& span) {
     return {};
 }
 
-std::vector<RecordedSpan> merged(std::span<const RecordedTrace> traces) {
-    std::map<std::int64_t, std::int64_t> agents;
-    for (const RecordedTrace& trace : traces)
-        for (const RecordedSpan& span : trace.spans)
-            if (trace.gpus_are_agents) agents.emplace(span.gpu, 0);
-    std::int64_t gpus = 0;
-    for (auto& [agent, gpu] : agents) gpu = gpus++;
-
-    std::vector<RecordedSpan> result;
-    std::map<std::int64_t, int> clock_of_gpu;
-    int clock = 0;
-    for (const RecordedTrace& trace : traces) {
-        if (trace.own_clock) ++clock;
-        for (RecordedSpan span : trace.spans) {
-            if (trace.gpus_are_agents) span.gpu = agents.at(span.gpu);
-            if (trace.own_clock) span.clock = clock;
-            if (clock_of_gpu.emplace(span.gpu, span.clock).first->second != span.clock)
-                throw UserError("GPU " + std::to_string(span.gpu) +
-                                " is in two of the files, expected the files of one recording, a rank each");
-            result.push_back(std::move(span));
-        }
+void RecordedTrace::add_host_waits(std::vector<HostWait> waits) {
+    std::map<std::int64_t, std::vector<RecordedSpan*>>
+        launched;  // by process, in the order of their launches
+    for (RecordedSpan& span : spans)
+        if (span.launched_ns) launched[span.process].push_back(&span);
+    const auto launch = [](const RecordedSpan* span) { return *span->launched_ns; };
+    for (auto& [process, of_process] : launched) std::ranges::stable_sort(of_process, {}, launch);
+    for (const HostWait& wait : waits) {
+        auto& of_process = launched[wait.process];
+        const auto next = std::ranges::lower_bound(of_process, wait.end_ns, {}, launch);
+        if (next != of_process.end()) (*next)->host_waits.emplace_back(wait.start_ns, wait.end_ns);
     }
-    return result;
 }
 
 Timeline timeline_of(std::span<const RecordedSpan> spans) {

@@ -1,7 +1,6 @@
 // rocprofv3 of ROCprofiler-SDK. Source of both forms: github.com/ROCm/rocprofiler-sdk,
 // source/docs/how-to/using-rocprofv3.rst and source/lib/output.
-#include <iterator>
-#include <set>
+#include <map>
 
 #include "sim/core/config_reader.hpp"
 #include "sim/core/csv_reader.hpp"
@@ -20,10 +19,9 @@ std::vector<CsvRow> read_csv_rows(const std::filesystem::path& path) {
     return rows;
 }
 
-/// Kind of a copy between agents: between GPUs, within one, or none of our kinds (with the host).
-std::optional<KernelUse> kind_of_copy(bool from_gpu, bool to_gpu, bool same) {
-    if (!from_gpu || !to_gpu) return std::nullopt;
-    return KernelUse{same ? TaskKind::local_copy : TaskKind::copy};
+/// Kind of a copy between agents: between GPUs, within one, or with the host.
+KernelUse kind_of_copy(bool with_host, bool same) {
+    return with_host ? host_copy : KernelUse{same ? TaskKind::local_copy : TaskKind::copy};
 }
 
 /// Cells of a trace by row and column.
@@ -46,71 +44,124 @@ struct CsvTrace {
                             "', expected a whole number");
         return *number;
     }
-    /// "Agent 4" or "4".
+    /// "Agent 4", "4", or, of --agent-index=type-relative, "GPU 3" or "CPU 0".
     std::int64_t agent(std::size_t row, const std::string& column) const {
         const std::string& value = cell(row, column);
-        return integer(row, column, value.starts_with("Agent ") ? value.substr(6) : value);
+        for (const std::string_view before : {"Agent ", "GPU ", "CPU "})
+            if (value.starts_with(before)) return integer(row, column, value.substr(before.size()));
+        return integer(row, column, value);
     }
     std::int64_t time(std::size_t row, const std::string& column) const {
         return integer(row, column, cell(row, column));
     }
 };
 
-void add(RecordedTrace& trace, const CsvTrace& table, std::size_t row, const std::string& name,
-         std::optional<KernelUse> use, std::int64_t gpu, const std::string& track) {
-    trace.add({.name = name,
-               .gpu = gpu,
-               .track = track,
-               .start_ns = table.time(row, "Start_Timestamp"),
-               .end_ns = table.time(row, "End_Timestamp")},
-              use, [&](const std::string& problem) {
-                  throw UserError(table.file + ":" + std::to_string(row + 1) + ": " + problem);
-              });
+void add(RecordedTrace& trace, const CsvTrace& table, std::size_t row, RecordedSpan span,
+         std::optional<KernelUse> use) {
+    span.start_ns = table.time(row, "Start_Timestamp");
+    span.end_ns = table.time(row, "End_Timestamp");
+    trace.add(std::move(span), use, [&](const std::string& problem) {
+        throw UserError(table.file + ":" + std::to_string(row + 1) + ": " + problem);
+    });
+}
+
+void read_kernel(RecordedTrace& trace, const CsvTrace& table, std::size_t row, const KernelTable& kernels) {
+    const std::string queue = table.has("Stream_Id") ? "Stream_Id" : "Queue_Id";
+    const std::string& name = table.cell(row, "Kernel_Name");
+    add(trace, table, row,
+        {.name = name,
+         .gpu = table.agent(row, "Agent_Id"),
+         .track = (queue == "Stream_Id" ? "stream " : "queue ") + table.cell(row, queue)},
+        kernels.use_of(name));
+}
+
+void read_copy(RecordedTrace& trace, const CsvTrace& table, std::size_t row) {
+    const std::string& direction = table.cell(row, "Direction");
+    const std::int64_t from = table.agent(row, "Source_Agent_Id");
+    const std::int64_t to = table.agent(row, "Destination_Agent_Id");
+    const bool with_host = !direction.ends_with("DEVICE_TO_DEVICE");
+    // Of a copy to the host the GPU is the source.
+    RecordedSpan span{.name = direction,
+                      .gpu = direction.ends_with("DEVICE_TO_HOST") ? from : to,
+                      .track = "copy from agent " + std::to_string(from)};
+    span.with_host = with_host;
+    add(trace, table, row, std::move(span), kind_of_copy(with_host, from == to));
+}
+
+/// *_rccl_api_trace.csv: what the host asked RCCL for.
+void read_call(RecordedTrace& trace, const CsvTrace& table, std::size_t row) {
+    trace.calls.push_back({table.cell(row, "Function"), table.time(row, "Start_Timestamp")});
 }
 
 std::int64_t handle(ConfigObject& record, const std::string& key) {
     return record.object(key).integer("handle", 0, INT64_MAX);
 }
 
-void read_tool(ConfigObject& tool, const KernelTable& table_of_kernels, RecordedTrace& trace) {
-    // agents[].type: 1 is a CPU, 2 a GPU (rocprofiler_agent_type_t).
-    std::set<std::int64_t> gpus;  // handles; GPUs have the numbers 0, 1, … in their order
-    for (ConfigObject& agent : tool.objects("agents"))
-        if (agent.integer("type", 0, 100) == 2) gpus.insert(handle(agent, "id"));
-    const auto gpu_of = [&](std::int64_t agent) {
-        return std::distance(gpus.begin(), gpus.lower_bound(agent));
-    };
-    std::map<std::int64_t, std::string> kernels;
-    for (ConfigObject& symbol : tool.objects("kernel_symbols"))
-        kernels[symbol.integer("kernel_id", 0, INT64_MAX)] = symbol.text("formatted_kernel_name");
+/// One process of a JSON file.
+class RocprofTool {
+public:
+    RocprofTool(ConfigObject tool, RecordedTrace& trace) : tool_(std::move(tool)), trace_(trace) {
+        // agents[].type: 1 is a CPU, 2 a GPU (rocprofiler_agent_type_t). Handles are of the process, node ids of the
+        // machine.
+        for (ConfigObject& agent : tool_.objects("agents")) {
+            if (agent.integer("type", 0, 100) != 2) continue;
+            const std::int64_t of_process = handle(agent, "id");
+            gpus_[of_process] = agent.has("node_id") ? agent.integer("node_id", 0, INT64_MAX) : of_process;
+            if (trace_.device.empty() && agent.has("product_name"))
+                trace_.device = agent.text("product_name");
+        }
+        for (ConfigObject& symbol : tool_.objects("kernel_symbols"))
+            names_[symbol.integer("kernel_id", 0, INT64_MAX)] = symbol.text("formatted_kernel_name");
+    }
 
-    ConfigObject records = tool.object("buffer_records");
-    const auto add = [&](ConfigObject& record, const std::string& name, std::optional<KernelUse> use,
-                         std::int64_t gpu, const std::string& track) {
-        trace.add({.name = name,
-                   .gpu = gpu,
-                   .track = track,
-                   .start_ns = record.integer("start_timestamp", 0, latest_recorded_ns),
-                   .end_ns = record.integer("end_timestamp", 0, latest_recorded_ns)},
-                  use, [&](const std::string& problem) { record.fail("", problem); });
-    };
-    for (ConfigObject& record : records.objects("kernel_dispatch")) {
+    void read(const KernelTable& kernels) {
+        ConfigObject records = tool_.object("buffer_records");
+        for (ConfigObject& record : records.objects("kernel_dispatch")) add_kernel(record, kernels);
+        if (records.has("memory_copy"))
+            for (ConfigObject& record : records.objects("memory_copy")) add_copy(record);
+    }
+
+private:
+    void add(ConfigObject& record, RecordedSpan span, const std::optional<KernelUse>& use) {
+        span.start_ns = record.integer("start_timestamp", 0, latest_recorded_ns);
+        span.end_ns = record.integer("end_timestamp", 0, latest_recorded_ns);
+        trace_.add(std::move(span), use, [&](const std::string& problem) { record.fail("", problem); });
+    }
+
+    void add_kernel(ConfigObject& record, const KernelTable& kernels) {
         ConfigObject info = record.object("dispatch_info");
-        const std::string* kernel = value_at(kernels, info.integer("kernel_id", 0, INT64_MAX));
+        const std::string* kernel = value_at(names_, info.integer("kernel_id", 0, INT64_MAX));
         if (kernel == nullptr) info.fail("kernel_id", "is not in kernel_symbols");
-        const std::int64_t agent = handle(info, "agent_id");
-        if (!gpus.contains(agent)) info.fail("agent_id", "is no agent of type 2 (a GPU)");
-        add(record, *kernel, table_of_kernels.use_of(*kernel), gpu_of(agent),
-            "queue " + std::to_string(handle(info, "queue_id")));
+        const std::int64_t* gpu = value_at(gpus_, handle(info, "agent_id"));
+        if (gpu == nullptr) info.fail("agent_id", "is no agent of type 2 (a GPU)");
+        const bool has_stream = record.has("stream_id");
+        add(record,
+            {.name = *kernel,
+             .gpu = *gpu,
+             .track = has_stream ? "stream " + std::to_string(handle(record, "stream_id"))
+                                 : "queue " + std::to_string(handle(info, "queue_id"))},
+            kernels.use_of(*kernel));
     }
-    if (!records.has("memory_copy")) return;
-    for (ConfigObject& record : records.objects("memory_copy")) {
-        const std::int64_t from = handle(record, "src_agent_id"), to = handle(record, "dst_agent_id");
-        const std::optional<KernelUse> use = kind_of_copy(gpus.contains(from), gpus.contains(to), from == to);
-        add(record, use ? "memory copy" : "memory copy with the host", use, gpu_of(to),
-            "copy from " + std::to_string(gpu_of(from)));
+
+    void add_copy(ConfigObject& record) {
+        const std::int64_t* from = value_at(gpus_, handle(record, "src_agent_id"));
+        const std::int64_t* to = value_at(gpus_, handle(record, "dst_agent_id"));
+        if (from == nullptr && to == nullptr) return;  // no GPU took part
+        const bool with_host = from == nullptr || to == nullptr;
+        RecordedSpan span{
+            .name = with_host ? "memory copy with the host" : "memory copy",
+            .gpu = to == nullptr ? *from : *to,
+            .track = "copy from " + (from == nullptr ? "the host" : "agent " + std::to_string(*from))};
+        span.with_host = with_host;
+        if (record.has("bytes")) span.bytes = record.number("bytes", {0, 1e18});
+        add(record, std::move(span), kind_of_copy(with_host, from == to));
     }
-}
+
+    ConfigObject tool_;
+    RecordedTrace& trace_;
+    std::map<std::int64_t, std::int64_t> gpus_;  ///< numbers on the machine, by handle
+    std::map<std::int64_t, std::string> names_;  ///< of kernels
+};
 
 }  // namespace
 
@@ -119,35 +170,39 @@ RecordedTrace read_rocprof_csv(const std::filesystem::path& path, const KernelTa
     const CsvTrace table{path.string(), rows};
     RecordedTrace trace;
     trace.recorded_by = "rocprofv3";
-    trace.gpus_are_agents = true;
-    const bool kernels = table.has("Kernel_Name");
-    if (!kernels && !table.has("Direction"))
+    trace.gpu_numbers = GpuNumbers::agents;
+    const bool kernels = table.has("Kernel_Name"), calls = table.has("Function");
+    if (!kernels && !calls && !table.has("Direction"))
         throw UserError(table.file +
-                        ":1: is neither a kernel trace (Kernel_Name) nor a memory copy trace (Direction)");
-    const std::string queue = table.has("Stream_Id") ? "Stream_Id" : "Queue_Id";
-    for (std::size_t i = 1; i < rows.size(); ++i) {
-        if (kernels) {
-            const std::string& name = table.cell(i, "Kernel_Name");
-            const std::string track = (queue == "Stream_Id" ? "stream " : "queue ") + table.cell(i, queue);
-            add(trace, table, i, name, table_of_kernels.use_of(name), table.agent(i, "Agent_Id"), track);
-            continue;
-        }
-        const std::string& direction = table.cell(i, "Direction");
-        const std::int64_t from = table.agent(i, "Source_Agent_Id");
-        const std::int64_t to = table.agent(i, "Destination_Agent_Id");
-        const bool devices = direction.ends_with("DEVICE_TO_DEVICE");
-        add(trace, table, i, direction, kind_of_copy(devices, devices, from == to), to,
-            "copy from agent " + std::to_string(from));
+                        ":1: is neither a kernel trace (Kernel_Name) nor a memory copy trace (Direction), "
+                        "nor one of calls (Function)");
+    for (std::size_t row = 1; row < rows.size(); ++row) {
+        if (kernels)
+            read_kernel(trace, table, row, table_of_kernels);
+        else if (calls)
+            read_call(trace, table, row);
+        else
+            read_copy(trace, table, row);
     }
     return trace;
 }
 
-RecordedTrace read_rocprof_json(const std::filesystem::path& path, const KernelTable& table_of_kernels) {
-    const Json json = read_json_file(path);
+RecordedTrace read_rocprof_json(const std::filesystem::path& path, const KernelTable& kernels) {
+    const Json json = read_json_trace(path);
     ConfigObject file(json, path.string());
     RecordedTrace trace;
     trace.recorded_by = "rocprofv3";
-    for (ConfigObject& tool : file.objects("rocprofiler-sdk-tool")) read_tool(tool, table_of_kernels, trace);
+    trace.gpu_numbers = GpuNumbers::agents;
+    for (ConfigObject& tool : file.objects("rocprofiler-sdk-tool")) {
+        if (tool.has("metadata")) {
+            ConfigObject metadata = tool.object("metadata");
+            if (metadata.has("node")) {
+                ConfigObject node = metadata.object("node");
+                if (node.has("hostname")) trace.machine = node.text("hostname");
+            }
+        }
+        RocprofTool(tool, trace).read(kernels);
+    }
     return trace;
 }
 

@@ -25,15 +25,17 @@ struct RecordedOperator {
 
 /// What the profiler says of a collective's kernel.
 struct RecordedCollective {
-    std::string name;                         ///< "_allgather_base"
+    std::string name;                                ///< "_allgather_base"
     std::int64_t in_elements = 0, out_elements = 0;  ///< of one rank
-    std::string dtype;                        ///< "BFloat16"
+    std::string dtype;                               ///< "BFloat16"
     std::int64_t ranks = 0;
+    std::vector<std::int64_t> members =
+        {};  ///< ranks of its group; empty if not recorded, or not all of them
 };
 
 /// An activity that a profiler recorded on a GPU, on the profiler's clock.
 struct RecordedSpan {
-    std::string name;  ///< of the kernel or copy, as recorded
+    std::string name = {};  ///< of the kernel or copy, as recorded
     TaskKind kind = TaskKind::gemm;
     std::int64_t gpu = 0;
     std::string track;
@@ -42,7 +44,15 @@ struct RecordedSpan {
     std::optional<std::int64_t> step = {};  ///< number of the profiler's step that launched it
     int clock = 0;                          ///< only times of the same clock are comparable; see merged
     double bytes = 0;                       ///< of a copy; 0 if not recorded
-    bool waits = false;                     ///< a barrier or a collective: it ends when the last rank has come
+    bool waits = false;         ///< a barrier or a collective: it ends when the last rank has come
+    bool attention = false;     ///< a fused attention
+    bool with_host = false;     ///< a copy from or to the host
+    bool ends_unknown = false;  ///< a copy whose GPUs are not recorded: within one, or between two
+    bool known = true;          ///< whether the table of kernels has it
+    std::int64_t process = 0;   ///< that ran it, where one file has several; else 0
+    std::optional<std::int64_t> launched_ns = {};  ///< when the host called what enqueued it
+    /// From when until when the host waited for the GPU before that call, since its call before.
+    std::vector<std::pair<std::int64_t, std::int64_t>> host_waits = {};
     std::shared_ptr<const RecordedOperator> by = {};            ///< null if not recorded
     std::shared_ptr<const RecordedCollective> collective = {};  ///< null if not recorded
 };
@@ -53,16 +63,40 @@ inline constexpr std::int64_t latest_recorded_ns = 4'000'000'000'000'000'000;
 /// times, and that the end is not before the start.
 std::string problem_of(const RecordedSpan& span);
 
+/// A call by which the host waits for the GPU.
+struct HostWait {
+    std::int64_t start_ns = 0, end_ns = 0, process = 0;
+};
+/// A call of a collective library, "ncclAllGather", at the host.
+struct LibraryCall {
+    std::string function;
+    std::int64_t start_ns = 0;
+};
+
+/// What the numbers of GPUs in a file are.
+enum class GpuNumbers {
+    ranks,    ///< of the job
+    devices,  ///< as the process counts them: those of two processes may be one number and two GPUs
+    agents    ///< as the machine counts them, among CPUs
+};
+
 /// The contents of a file, independent of its format.
 struct RecordedTrace {
     std::vector<RecordedSpan> spans;
     std::string recorded_by;  ///< "PyTorch profiler (Kineto)"
-    /// GPUs have the numbers of agents, which include CPUs: the GPUs in use must be renumbered from 0.
-    bool gpus_are_agents = false;
+    std::string file = {};    ///< its name
+    GpuNumbers gpu_numbers = GpuNumbers::devices;
+    std::optional<std::int64_t> ranks = {};  ///< of the job, if recorded
+    std::string machine = {};                ///< name of the node; empty if not recorded
     /// The file is from one of several processes, and its clock differs from the
     /// others' (by tens of microseconds).
     bool own_clock = false;
-    /// Kernels and copies that are none of our kinds of task.
+    bool clock_is_unknown =
+        false;  ///< times begin with the file: only collectives tell how far apart two files are
+    /// GPUs of (process, number) by their unique names, where recorded: one GPU may have several numbers.
+    std::map<std::pair<std::int64_t, std::int64_t>, std::string> gpu_names = {};
+    std::vector<LibraryCall> calls = {};  ///< in the order of their starts
+    /// Kernels that the table does not have. They are spans, too.
     struct NotMapped {
         std::size_t count = 0;
         std::int64_t ns = 0;  ///< of all of them
@@ -70,22 +104,28 @@ struct RecordedTrace {
     std::map<std::string, NotMapped> not_mapped;
     std::string device;  ///< name of the GPU, "NVIDIA H200"; empty if not recorded
 
-    /// Adds a span of the kind in `use`; without one, counts its name. For an invalid span calls `fail(message)`,
-    /// which throws an error with the position.
+    /// Adds a span of the kind in `use`; without one, as a kernel of unknown kind. For an invalid span calls
+    /// `fail(message)`, which throws an error with the position.
     template <class Fail>
     void add(RecordedSpan span, const std::optional<KernelUse>& use, Fail&& fail) {
+        if (const std::string problem = problem_of(span); !problem.empty()) fail(problem);
         if (!use) {
             NotMapped& one = not_mapped[span.name];
             ++one.count;
-            one.ns += std::max<std::int64_t>(0, span.end_ns - span.start_ns);
-            return;
+            one.ns += span.end_ns - span.start_ns;
         }
-        span.kind = use->kind;
-        span.waits = use->waits;
-        if (const std::string problem = problem_of(span); !problem.empty()) fail(problem);
+        const KernelUse is = use.value_or(KernelUse{TaskKind::memory_bound});
+        span.kind = is.kind;
+        span.waits = is.waits;
+        span.attention = is.attention;
+        span.known = use.has_value();
         spans.push_back(std::move(span));
     }
+    /// Gives each wait of the host to the first span that was launched after it.
+    void add_host_waits(std::vector<HostWait> waits);
 };
+/// A copy from or to the host: of the GPU's time, and of none of our kinds.
+inline constexpr KernelUse host_copy{TaskKind::memory_bound};
 
 struct TraceImporter {
     std::string name;
@@ -98,15 +138,23 @@ struct TraceImporter {
 };
 const std::vector<TraceImporter>& trace_importers();
 
+/// The contents of a JSON file, compressed or not. Throws UserError.
+Json read_json_trace(const std::filesystem::path& path);
+
 /// The importer that recognises the file, or null. Throws UserError if the file can't be read.
 const TraceImporter* recognised_trace(const std::filesystem::path& path);
 /// The named importer, or the one that recognises the file. Throws UserError with the known formats.
 const TraceImporter& find_trace_importer(const std::filesystem::path& path, const std::string& name);
 
-/// Spans of all files of one run (one file a rank, or kernels and copies in separate files),
-/// with GPUs numbered from 0 and their clocks. Throws UserError if two files with different
-/// clocks have spans of one GPU.
-std::vector<RecordedSpan> merged(std::span<const RecordedTrace> traces);
+/// Spans of all files of one run (one file a rank, or kernels and copies in separate files), with their clocks. GPUs
+/// have the numbers of their ranks; where files name none, they are told apart by machine, process and number, and
+/// numbered from 0. Clocks that begin with their files are moved until collectives end together. `notes`: what was
+/// decided, a line each. Throws UserError if two files have one rank, are of different jobs, or if nothing tells how
+/// far apart their clocks are.
+std::vector<RecordedSpan> merged(std::span<const RecordedTrace> traces,
+                                 std::vector<std::string>* notes = nullptr);
+/// GPUs of the job that the files are of: as they say, else those that are in them.
+std::int64_t ranks_of(std::span<const RecordedTrace> traces, std::span<const RecordedSpan> spans);
 /// Spans on one timeline, assuming a common clock; time 0 is the start of the first span.
 Timeline timeline_of(std::span<const RecordedSpan> spans);
 

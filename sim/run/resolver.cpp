@@ -61,6 +61,21 @@ void require_ranks(const Workload& workload, int gpus, const std::string& origin
     }
 }
 
+/// Whether the workload is a list of a trace, which has what its own host did.
+bool records_host(const Workload& workload) {
+    const auto* operators = std::get_if<std::vector<Operator>>(&workload.content);
+    return operators != nullptr && std::ranges::any_of(*operators, [](const Operator& op) {
+               return op.recorded.gap.has_value() || op.recorded.calls_host();
+           });
+}
+
+/// Leaves out when the host of a recording enqueued, because another one does.
+void enqueue_anew(Workload& workload) {
+    auto* operators = std::get_if<std::vector<Operator>>(&workload.content);
+    if (operators == nullptr) return;
+    for (Operator& op : *operators) op.recorded = {.time = op.recorded.time};
+}
+
 bool changes_gemms(const Host& host) {
     return host.gemm_saved > Seconds() || host.gemm_speed < 1;
 }
@@ -205,14 +220,15 @@ Scenario Resolver::resolve(const RunConfig& config) {
     const ScheduleEntry& schedule = *kept;
     Workload workload = this->workload(config);
     if (workload.pair() != nullptr) require_handled(schedule, workload);
+    if (!config.host.empty()) enqueue_anew(workload);
 
     MachinePtr machine = this->machine(config);
     const Topology& topology = machine->topology;
     ScheduleParams params = parameters_of(schedule, config.params, workload, topology, config.origin);
     // Programs have a thread or a process a GPU. In what order hosts enqueue matters where a GPU's engines serve all
     // pulls from it in that order; elsewhere, and between two GPUs, it changes nothing.
-    const bool by_default =
-        config.host.empty() && topology.device().dma.pulls == PullServer::sender && topology.gpus() > 2;
+    const bool by_default = config.host.empty() && !records_host(workload) &&
+                            topology.device().dma.pulls == PullServer::sender && topology.gpus() > 2;
     ListPlan plan = plan_list(config, kept, workload, topology, find);
     require_memory(workload, topology.device(), config.origin);
     require_ranks(workload, topology.gpus(), config.origin);

@@ -96,6 +96,7 @@ public:
           in_sequence_(in_sequence),
           ends_(operators_.size()),
           last_(static_cast<std::size_t>(topology.gpus())),
+          calls_(built_.count()),
           streams_(operators_) {
         graph_.name_streams(streams_.names());
     }
@@ -105,9 +106,22 @@ public:
     const Operator& at(std::size_t index) const { return operators_[index]; }
     bool is_done(std::size_t index) const { return !ends_[index].empty(); }
 
+    /// Adds what the hosts did from their call before until the one that enqueued the operator.
+    void add_host_calls(std::size_t index) {
+        const Recorded& recorded = operators_[index].recorded;
+        if (!recorded.calls_host()) return;
+        for (const int rank : built_.ranks()) {
+            if (!operators_[index].is_on(rank)) continue;
+            const std::size_t place = built_.place(rank);
+            std::vector<TaskId> after;
+            for (const std::size_t need : recorded.host_needs) append(after, ends_[need][place]);
+            calls_[place] = {built_.add(graph_, {HostWork{recorded.host}, rank, host_stream}, after)};
+        }
+    }
+
     /// By rank: what an operator waits for.
     RankTasks ready(std::size_t index) const {
-        RankTasks tasks(built_.count());
+        RankTasks tasks = calls_;
         const auto wait_for = [&](const RankTasks& more) {
             for (std::size_t r = 0; r < tasks.size(); ++r)
                 tasks[r].insert(tasks[r].end(), more[r].begin(), more[r].end());
@@ -130,7 +144,9 @@ public:
 
     Task task_of(std::size_t index, int rank) const {
         const Operator& op = operators_[index];
-        Task task{compute_work(op), rank, streams_.number(op)};
+        const MemoryBoundWork recorded{
+            .read = {}, .written = {}, .time = op.recorded.time, .in_this_run = true, .gap = op.recorded.gap};
+        Task task{op.recorded.is_taken() ? recorded : compute_work(op), rank, streams_.number(op)};
         task.priority = static_cast<int>(op.high_priority ? Priority::high : Priority::normal);
         return task;
     }
@@ -220,6 +236,7 @@ private:
     std::vector<RankTasks> ends_;                   ///< by operator
     std::vector<std::optional<std::size_t>> last_;  ///< by rank: its last operator among those of some ranks
     std::optional<std::size_t> last_of_all_;        ///< the last operator among the others
+    RankTasks calls_;                               ///< by rank: the host's last call that the list records
     OperatorStreams streams_;
 };
 
@@ -272,14 +289,17 @@ TaskGraph build_operators(const Workload& workload, const Topology& topology, co
 
     for (std::size_t index = 0; index < operators.size(); ++index) {
         if (list.is_done(index)) continue;  // fused
+        list.add_host_calls(index);
         if (const PairChoice* choice = choice_at(choices, index)) {
+            list.add_host_calls(index + 1);
             list.add_pair(*choice);
             continue;
         }
         const Operator& op = operators[index];
         const RankTasks ready = list.ready(index);
         const TaskId from = graph.size();
-        if (const auto* collective = std::get_if<CollectiveWork>(&op.work)) {
+        const auto* collective = std::get_if<CollectiveWork>(&op.work);
+        if (collective != nullptr && !op.recorded.is_taken()) {
             list.add_collective(index, *collective, params);
         } else if (const auto* send = std::get_if<SendWork>(&op.work)) {
             Transfers transfers(graph, topology, list.transfers_of(index, params.transfers));
@@ -317,13 +337,22 @@ GraphSize size_of_operators(const Workload& workload, const Topology& topology, 
     const auto takers = collectives_of_results(operators);
     std::vector<double> ends(operators.size());  // by operator: number of tasks that a rank waits for
     OperatorStreamSizes streams(operators);
-    double most_ends = 0;                        // of all operators so far
-    bool some_ranks = false;                     // whether one of them was not on all ranks
+    double most_ends = 0;     // of all operators so far
+    bool some_ranks = false;  // whether one of them was not on all ranks
     GraphSize size;
+    double calls = 0;  // that a rank's operators wait for: of the host, the last one
+    const auto add_host_calls = [&](const Operator& op) {
+        if (!op.recorded.calls_host()) return;
+        double waited_for = 0;
+        for (const std::size_t need : op.recorded.host_needs) waited_for += ends[need];
+        size.add(op.ranks.empty() ? ranks : static_cast<double>(op.ranks.size()), waited_for);
+        calls = 1;
+    };
     for (std::size_t index = 0; index < operators.size(); ++index) {
         if (ends[index] > 0) continue;  // fused
         const Operator& op = operators[index];
-        double ready = 0;
+        add_host_calls(op);
+        double ready = calls;
         for (const std::size_t need : op.needs) ready += ends[need];
         ready += streams.waited_for(op);
         const bool waited = contains(op.needs, index - 1);
@@ -334,6 +363,7 @@ GraphSize size_of_operators(const Workload& workload, const Topology& topology, 
         }
         if (const PairChoice* choice = choice_at(choices, index)) {
             const std::vector<Topology>& parts = groups.of(choice->group);
+            add_host_calls(operators[index + 1]);
             size += choice->schedule->make()
                         ->size(choice->workload(), parts.front(), choice->params)
                         .times(static_cast<double>(parts.size()));
@@ -347,7 +377,8 @@ GraphSize size_of_operators(const Workload& workload, const Topology& topology, 
             size += collective;
             return collective.ends;
         };
-        if (const auto* collective = std::get_if<CollectiveWork>(&op.work)) {
+        const auto* collective = std::get_if<CollectiveWork>(&op.work);
+        if (collective != nullptr && !op.recorded.is_taken()) {
             const std::vector<Topology>& parts = groups.of(collective->group);
             const CollectiveSize of_one =
                 algorithm_for(*collective, params, parts.front())

@@ -9,28 +9,13 @@
 #include "sim/core/ranges.hpp"
 #include "sim/core/shown.hpp"
 #include "sim/core/task_graph.hpp"
+#include "sim/workload/work_keys.hpp"
 
 namespace overlap {
 namespace {
 
-constexpr Range dimension{1, 1e9}, sizes{1, 1e15}, traffic{0, 1e15};
+constexpr Range sizes{1, 1e15}, traffic{0, 1e15};
 // clang-format off
-const std::vector<InputKey<GemmShape>>& gemm_keys() {
-    using G = GemmShape;
-    constexpr auto of_groups = [](const G& gemm) { return gemm.groups > 1; };
-    static const std::vector<InputKey<G>> keys{
-        field<&G::m>("m", "Rows of A and C, after the gather.").plain_in(dimension),
-        field<&G::n>("n", "Columns of B and C on one GPU.").plain_in(dimension),
-        field<&G::k>("k", "Columns of A, rows of B, after the gather.").plain_in(dimension),
-        plain_field<&G::dtype>("dtype", dtype_names, "Number format of the operands."),
-        InputKey<G>(field<&G::groups>("groups", "Above 1: a grouped GEMM, whose m rows are divided among so many matrices B, the experts of one GPU.").plain_in({1, 65536}).optional()).written_if(of_groups),
-        InputKey<G>(field<&G::group_ranks>("group_ranks", "GPUs that have so many groups each (expert parallelism); the busiest is priced.").plain_in({1, 65536}).optional().only_with("groups")).written_if(of_groups),
-        InputKey<G>(field<&G::group_choices>("group_choices", "Groups that each token goes to (top k).").plain_in({1, 65536}).optional().only_with("groups")).written_if(of_groups),
-        InputKey<G>(field<&G::imbalance>("imbalance", "Exponent of the power law by which rows are spread over groups; 0: evenly.").plain_in({0, 10}).optional().only_with("groups")).written_if(of_groups),
-        InputKey<G>(field<&G::batch>("batch", "GEMMs in one kernel, each with its own operands.").plain_in(dimension).optional()).written_if([](const G& gemm) { return gemm.batch > 1; })};
-    return keys;
-}
-
 /// A GEMM of a pair has no batch.
 InputKeys<GemmShape> gemm_keys_of_pair() { return std::span(gemm_keys()).first(8); }
 
@@ -68,21 +53,7 @@ std::vector<InputKey<CollectiveWork>> work_keys(const CollectiveWork&) {
 }
 
 std::vector<InputKey<StreamingWork>> work_keys(const StreamingWork&) {
-    using A = AttentionCall;
     using S = StreamingWork;
-    constexpr Range count{1, 1e6}, dims{1, 4096};
-    static const std::vector<InputKey<A>> of_attention{
-        plain_field<&A::kind>("kind", attention_kind_names, "prefill: as many queries as keys; decode: one query a sequence; backward: of a prefill."),
-        field<&A::sequences>("sequences", "Sequences.").plain_in(count),
-        field<&A::tokens>("tokens", "Keys of each sequence; of decode the context.").plain_in({1, 1e9}),
-        field<&A::heads>("heads", "Query heads of one GPU.").plain_in(dims),
-        field<&A::kv_heads>("kv_heads", "Key and value heads of one GPU; divides heads.").plain_in(dims),
-        field<&A::head_dim>("head_dim", "Elements of a query or key of a head.").plain_in(dims),
-        field<&A::value_dim>("value_dim", "Elements of a value of a head. Default: head_dim.").plain_in({0, 4096}).optional(),
-        field<&A::window>("window", "Keys that a query sees at most. Default: all.").plain_in({0, 1e9}).optional(),
-        plain_field<&A::mask>("mask", attention_mask_names, "causal: a query sees no later key.").optional(),
-        plain_field<&A::dtype>("dtype", dtype_names, "Number format of the products.").optional(),
-        plain_field<&A::kv_dtype>("kv_dtype", dtype_names, "Number format of the cached keys and values.").optional()};
     constexpr auto computes = [](const S& work) { return work.flops > Flops(); };
     return {
         field<&S::read>("read_bytes", "Bytes read on every GPU.").plain_in(traffic),
@@ -93,7 +64,7 @@ std::vector<InputKey<StreamingWork>> work_keys(const StreamingWork&) {
             .written_if([](const S& work) { return work.time > Seconds(); }),
         member_key<S>("attention", &S::attention,
             "Shape of the fused attention that this operator is: priced by a fit of such kernels, where the device has one.",
-            of_attention).optional().written_if([](const S& work) { return work.attention.sequences > 0; })};
+            attention_keys()).optional().written_if([](const S& work) { return work.attention.sequences > 0; })};
 }
 
 std::vector<InputKey<ReductionWork>> work_keys(const ReductionWork&) {
@@ -138,6 +109,18 @@ std::vector<std::size_t> read_needs(ConfigObject& from, const std::string& key, 
     });
 }
 
+/// `always`: written even if it names none.
+template <class Get>
+InputKey<ListedOperator> needs_key(const std::string& key, const std::string& doc, Get get, bool always) {
+    using L = ListedOperator;
+    return InputKey<L>(key, {{"description", doc}, {"type", "array"}, {"uniqueItems", true}, {"items", {{"type", "string"}}}},
+        [get](ConfigObject& from, const std::string& name, L& to) { get(to) = read_needs(from, name, to); },
+        [get, always](const L& from) {
+            const std::vector<std::size_t>& needs = get(from);
+            return needs.empty() && !always ? left_out : Json(mapped(needs, [&](std::size_t need) { return (*from.earlier)[need].name; }));
+        }).optional();
+}
+
 /// One alternative of Operator::work.
 struct OperatorKind {
     const char* name;
@@ -169,6 +152,20 @@ InputKey<ListedOperator> stream_key(bool computes) {
         [](const L& from) { return from.stream.empty() ? left_out : Json(from.stream); }).optional();
 }
 
+/// What a recording says of any operator, but for Recorded::host_needs, which are names of others.
+std::vector<InputKey<Recorded>> recorded_keys() {
+    using R = Recorded;
+    constexpr Range us{0, 1e12};
+    return {
+        InputKey<R>(field<&R::time>("recorded_us", "As a trace has it: what the operator took beside all that ran then, and takes where it runs whole; pieces are priced. Default: priced.").plain_in(us).optional())
+            .written_if([](const R& recorded) { return recorded.time > Seconds(); }),
+        InputKey<R>("gap_us", {{"description", "With recorded_us: from when the operator could begin until it did. Default: a launch of the machine."}, {"type", "number"}, {"minimum", 0}, {"maximum", us.high}},
+            [=](ConfigObject& from, const std::string& key, R& to) { to.gap = microseconds(from.number(key, us)); },
+            [](const R& from) { return from.gap ? Json(to_microseconds(*from.gap)) : left_out; }).optional(),
+        InputKey<R>(field<&R::host>("host_us", "Of the host, from its call before to the one that enqueued the operator. A run with a host of its own leaves it out, and gap_us.").plain_in(us).optional())
+            .written_if([](const R& recorded) { return recorded.host > Seconds(); })};
+}
+
 std::vector<InputKey<ListedOperator>> keys_of_kind(const OperatorKind& kind) {
     using L = ListedOperator;
     std::vector<InputKey<L>> keys{
@@ -183,16 +180,16 @@ std::vector<InputKey<ListedOperator>> keys_of_kind(const OperatorKind& kind) {
         for (const InputKey<Work>& key : work_keys(work))
             keys.push_back(lifted<L>(key, [](auto& op) -> auto& { return std::get<Work>(op.work); }));
     }, kind.work);
+    if (kind.names_ranks)
+        for (const InputKey<Recorded>& key : recorded_keys())
+            keys.push_back(lifted<L>(key, [](auto& op) -> auto& { return op.recorded; }));
     if (kind.names_ranks) keys.push_back(ranks_key<L>("ranks", &L::ranks, kind.computes ? "The ranks that execute it. Default: all." : "The ranks that exchange, instead of groups. Default: all.").optional());
     keys.push_back(stream_key(kind.computes));
     keys.push_back(InputKey<L>("priority", choice_of(priority_names, "Of its stream: a kernel of high priority is served first where it waits for compute units. Default: normal."),
         [](ConfigObject& from, const std::string& key, L& to) { to.high_priority = from.choice(key, priority_names) == 1; },
         [](const L& from) { return from.high_priority ? Json(priority_names[1]) : left_out; }).optional());
-    const Json needs{{"description", "Operators whose results this one needs, earlier in the list. Default: none."},
-                     {"type", "array"}, {"uniqueItems", true}, {"items", {{"type", "string"}}}};
-    keys.push_back(InputKey<L>("needs", needs,
-        [](ConfigObject& from, const std::string& key, L& to) { to.needs = read_needs(from, key, to); },
-        [](const L& from) { return Json(mapped(from.needs, [&](std::size_t need) { return (*from.earlier)[need].name; })); }).optional());
+    keys.push_back(needs_key("needs", "Operators whose results this one needs, earlier in the list. Default: none.", [](auto& op) -> auto& { return op.needs; }, true));
+    keys.push_back(needs_key("host_needs", "Operators whose end the host waited for before it enqueued this one. Default: none.", [](auto& op) -> auto& { return op.recorded.host_needs; }, false));
     return keys;
 }
 // clang-format on

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -76,6 +77,18 @@ struct SendWork {
     friend bool operator==(const SendWork&, const SendWork&) = default;
 };
 
+/// What a recording says of an operator, beside its work.
+struct Recorded {
+    Seconds time = {};  ///< above 0: what it took, beside all that ran then, and takes where it runs whole
+    std::optional<Seconds> gap = {};  ///< from when it could begin until it did; none: a launch's time of the machine
+    Seconds host = {};  ///< of the host, from its call before until the one that enqueued the operator
+    std::vector<std::size_t> host_needs = {};  ///< earlier operators whose end the host waited for before that call
+
+    bool is_taken() const { return time > Seconds(); }
+    bool calls_host() const { return host > Seconds() || !host_needs.empty(); }
+    friend bool operator==(const Recorded&, const Recorded&) = default;
+};
+
 /// One operator of a list. Every rank executes it, but for sends, and where `ranks` names some.
 struct Operator {
     std::string name;
@@ -88,6 +101,7 @@ struct Operator {
     /// The stream that it is enqueued on; empty: that of what computes, and for transfers streams of their own.
     std::string stream = {};
     bool high_priority = false;  ///< of its stream
+    Recorded recorded = {};      ///< of a list that sim import made of a trace
 
     bool is_on(std::int64_t rank) const { return ranks.empty() || std::ranges::binary_search(ranks, rank); }
     /// Whether some ranks execute the operator and others do not, or do other work.
@@ -111,7 +125,7 @@ struct Workload {
     const Pair* pair() const { return std::get_if<Pair>(&content); }
     /// The list; of a pair its two operators on this many GPUs.
     std::vector<Operator> operators(int gpus) const;
-    /// In the order of the list.
+    /// In the order of the list, but those that take their recorded time.
     std::vector<GemmShape> gemms() const;
     /// "all_gather > gemm", "gemm > reduce_scatter", "gemm | all_gather" or "operators".
     std::string form() const;

@@ -35,7 +35,8 @@ std::vector<GemmShape> Workload::gemms() const {
     if (const Pair* only = pair()) return {only->gemm};
     std::vector<GemmShape> gemms;
     for (const Operator& op : std::get<std::vector<Operator>>(content))
-        if (const auto* gemm = std::get_if<GemmShape>(&op.work)) gemms.push_back(*gemm);
+        if (const auto* gemm = std::get_if<GemmShape>(&op.work); gemm != nullptr && !op.recorded.is_taken())
+            gemms.push_back(*gemm);
     return gemms;
 }
 

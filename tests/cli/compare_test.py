@@ -220,14 +220,14 @@ class Import(SimTestCase):
         self.file("torch.json", self.TRACE)
         self.file("config.json", SMALL)
         text = self.output("import", "torch.json", "--out", "case.json", "--scenario", "config.json")
-        self.assertIn("1 spans of 1 GPUs", text)
+        self.assertIn("2 spans of 1 GPU", text)
         self.assertIn("1 x odd", text)
         self.assertIn("one run of the scenario has 3 a GPU", text)
         case = json.loads((self.folder / "case.json").read_text(encoding="utf-8"))
         self.assertEqual(case["makespan_us"], 10.0)
         done = self.sim("compare", "case.json", "--format", "json")
         self.assertEqual((done.returncode, done.stderr), (3, ""))  # 10 us were never a whole run
-        self.assertEqual(json.loads(done.stdout)["cases"][0]["tasks"]["only_measured"], 1)
+        self.assertEqual(json.loads(done.stdout)["cases"][0]["tasks"]["only_measured"], 2)
 
     def test_compressed_traces_are_read_as_they_are(self):
         (self.folder / "ranks").mkdir()
@@ -235,7 +235,7 @@ class Import(SimTestCase):
         (self.folder / "ranks" / "rank0.json.gz").write_bytes(packed)
         self.file("plain.json", self.TRACE)
         for given, out in (("ranks", "a.json"), ("ranks/rank0.json.gz", "b.json"), ("plain.json", "c.json")):
-            self.assertIn("1 spans of 1 GPUs", self.output("import", given, "--out", out))
+            self.assertIn("2 spans of 1 GPU", self.output("import", given, "--out", out))
         written = [(self.folder / out).read_text(encoding="utf-8") for out in ("a.json", "b.json", "c.json")]
         self.assertEqual(len(set(written)), 1)
         for content in (packed[:-20], packed[:5], b"", gzip.compress(b'{"traceEvents": [')):
@@ -299,7 +299,7 @@ class Import(SimTestCase):
     def test_one_run_or_all_on_demand(self):
         serial = {"topology": "h200_4", "schedule": "serial", "params": {"algorithm": "library"}}
         text, case = self.profiler("h200_4/profiler", serial, "--iteration", "1")
-        self.assertIn("measured case of 1 run, 775.676", text)
+        self.assertIn("measured case of 1 run, 775.7 us", text)
         text, case = self.profiler("h200_4/profiler", serial, "--iteration", "all")
         self.assertIn("measured case of 1 run, 681250", text)
         self.assertLess(case["error"], -0.99)
@@ -327,7 +327,7 @@ class Import(SimTestCase):
         for name in ("ranks/a.json", "ranks/README.md", "ranks/notes.json"):
             self.file(name, self.TRACE if name.endswith("a.json") else {"what": "else"})
         self.file("ranks/case.json", {"schema": 1, "system": "x", "makespan_us": 1})
-        self.assertIn("1 spans of 1 GPUs", self.output("import", "ranks", "--out", "o.json"))
+        self.assertIn("2 spans of 1 GPU", self.output("import", "ranks", "--out", "o.json"))
         self.file("ranks/1_kernel_trace.csv", "Kernel_Name,Agent_Id,Queue_Id,Start_Timestamp,End_Timestamp\n")
         self.assert_refused(["import", "ranks", "--out", "o.json"], "several formats", "a.json", "kernel_trace.csv")
 

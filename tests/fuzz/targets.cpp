@@ -128,10 +128,11 @@ void read_trace(const Path& path) {
     if (spans.empty()) return;
     for (Iteration& one : find_iterations(spans, std::nullopt).all) {
         clip_start_skew(one);
-        const Recognised found = recognise(one.spans, std::nullopt);
+        const Recognised found = recognise(one.spans);
         if (found.what.empty()) continue;
         print(found.config);
-        if (found.config.at("workload").contains("operators")) read_workload({found.config.at("workload"), "recognised"});
+        if (found.config.at("workload").contains("operators"))
+            read_workload({found.config.at("workload"), "recognised"});
     }
 }
 constexpr char kineto[] = "kineto", rocprof_csv[] = "rocprof_csv", rocprof_json[] = "rocprof_json",

@@ -65,7 +65,7 @@ const std::string kineto = R"json({"schemaVersion": 1, "baseTimeNanoseconds": 17
 TEST_CASE("PyTorch profiler: kernels and copies of the GPU of a rank, the rest named") {
     const Samples samples;
     const RecordedTrace trace = read(samples.write("rank1.json", kineto));
-    REQUIRE(trace.spans.size() == 3);
+    REQUIRE(trace.spans.size() == 5);
     const Timeline seen = timeline({trace});
     CHECK(seen.spans()[0].kind == TaskKind::collective);
     CHECK(seen.spans()[0].gpu == 1);
@@ -75,8 +75,14 @@ TEST_CASE("PyTorch profiler: kernels and copies of the GPU of a rank, the rest n
     CHECK(seen.spans()[1].kind == TaskKind::gemm);
     CHECK(to_microseconds(seen.spans()[1].start) == Approx(100.25));
     CHECK(seen.spans()[2].kind == TaskKind::copy);
+    CHECK(trace.spans[3].with_host);
+    CHECK(trace.spans[3].end_ns - trace.spans[3].start_ns == 1000);
+    // A kernel that is not in the table keeps its time.
     CHECK(trace.not_mapped.at("my_own_kernel").count == 1);
-    CHECK(trace.not_mapped.at("Memcpy HtoD (Pinned -> Device)").ns == 1000);
+    CHECK(seen.spans()[4].kind == TaskKind::memory_bound);
+    CHECK(seen.spans()[4].name == "my_own_kernel");
+    CHECK_FALSE(trace.spans[4].known);
+    CHECK(trace.ranks == 4);
 }
 
 TEST_CASE("PyTorch profiler: a copy between GPUs is of the GPU whose engine does it") {
@@ -163,18 +169,19 @@ TEST_CASE("rocprofv3: kernels and copies of one run are two CSV files on one clo
                       "\"MEMORY_COPY\",\"MEMORY_COPY_DEVICE_TO_DEVICE\",\"Agent 5\",\"Agent 4\",7,2000,4000\n"
                       "\"MEMORY_COPY\",\"MEMORY_COPY_HOST_TO_DEVICE\",\"Agent 0\",\"Agent 4\",8,500,600\n"));
     const Timeline seen = timeline({kernels, copies});
-    REQUIRE(seen.spans().size() == 3);
+    REQUIRE(seen.spans().size() == 5);
     CHECK(seen.gpus() == 2);
     CHECK(seen.spans()[0].kind == TaskKind::gemm);
     CHECK(seen.spans()[0].gpu == 0);
     CHECK(seen.spans()[0].track == "stream 2");
-    CHECK(to_microseconds(seen.spans()[0].end) == Approx(50));
-    CHECK(seen.spans()[1].name == "rccl \"Generic\", a");
-    CHECK(seen.spans()[1].gpu == 1);
-    CHECK(seen.spans()[2].kind == TaskKind::copy);
-    CHECK(to_microseconds(seen.spans()[2].start) == Approx(1));
+    CHECK(to_microseconds(seen.spans()[0].end - seen.spans()[0].start) == Approx(50));
+    CHECK(seen.spans()[1].name == "void foo<int, 3>(int, char)");
+    CHECK(seen.spans()[2].name == "rccl \"Generic\", a");
+    CHECK(seen.spans()[2].gpu == 1);
+    CHECK(seen.spans()[3].kind == TaskKind::copy);
+    CHECK(to_microseconds(seen.spans()[3].start - seen.spans()[0].start) == Approx(1));
     CHECK(kernels.not_mapped.at("void foo<int, 3>(int, char)").count == 1);
-    CHECK(copies.not_mapped.at("MEMORY_COPY_HOST_TO_DEVICE").count == 1);
+    CHECK(copies.spans[1].with_host);
 }
 
 TEST_CASE("rocprofv3 JSON: agents, kernel names and records") {
@@ -196,13 +203,14 @@ TEST_CASE("rocprofv3 JSON: agents, kernel names and records") {
             {"start_timestamp": 150, "end_timestamp": 250, "src_agent_id": {"handle": 11},
              "dst_agent_id": {"handle": 33}}]}}]})"));
     const Timeline seen = timeline({trace});
-    REQUIRE(seen.spans().size() == 2);
+    REQUIRE(seen.spans().size() == 4);
     CHECK(seen.spans()[0].gpu == 1);
     CHECK(to_microseconds(seen.spans()[0].end) == Approx(2));
-    CHECK(seen.spans()[1].kind == TaskKind::copy);
-    CHECK(seen.spans()[1].track == "copy from 0");
-    REQUIRE(trace.not_mapped.size() == 2);
-    CHECK(trace.not_mapped.at("memory copy with the host").count == 1);
+    CHECK(seen.spans()[1].name == "odd");
+    CHECK(seen.spans()[2].kind == TaskKind::copy);
+    CHECK(seen.spans()[2].track == "copy from agent 22");
+    CHECK(trace.spans[3].with_host);
+    REQUIRE(trace.not_mapped.size() == 1);
     CHECK(trace.not_mapped.at("odd").count == 1);
 }
 
@@ -218,13 +226,15 @@ TEST_CASE("Nsight Systems: the tables of CUDA activity") {
         INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (5000, 9000, 2, 7, 1, 1), (9000, 9100, 2, 7, 2, 2);
         INSERT INTO CUPTI_ACTIVITY_KIND_MEMCPY VALUES (4000, 6000, 3, 13, 64, 10), (1, 2, 3, 13, 64, 1);)"));
     const Timeline seen = timeline({trace});
-    REQUIRE(seen.spans().size() == 2);
+    REQUIRE(seen.spans().size() == 4);
     CHECK(seen.spans()[0].kind == TaskKind::gemm);
-    CHECK(seen.spans()[0].gpu == 2);
-    CHECK(to_microseconds(seen.spans()[0].start) == Approx(1));
-    CHECK(seen.spans()[1].kind == TaskKind::copy);
-    CHECK(seen.spans()[1].track == "stream 13");
-    CHECK(trace.not_mapped.size() == 2);
+    CHECK(seen.spans()[0].gpu == 0);                                 // devices 2 and 3 are all there are
+    CHECK(to_microseconds(seen.spans()[0].start) == Approx(4.999));  // the copy from the host begins at 1 ns
+    CHECK(seen.spans()[1].name == "mystery");
+    CHECK(trace.spans[2].with_host);
+    CHECK(seen.spans()[3].kind == TaskKind::copy);
+    CHECK(seen.spans()[3].track == "stream 13");
+    CHECK(trace.not_mapped.size() == 1);
     CHECK(error_of([&] {
               read(samples.database("empty.sqlite", "CREATE TABLE t (a)"));
           }).find("has no CUDA activity") != std::string::npos);

@@ -224,12 +224,14 @@ def explain(name: str) -> Explanation:
 
 def import_trace(files: Union[Path, Sequence[Path]], *, out: Optional[Path] = None, format: Optional[str] = None,
                  scenario: Union[Path, Mapping, None] = None, topology: Optional[Path] = None, gemm: Optional[Gemm] = None,
-                 kernels: Optional[Path] = None, out_scenario: Optional[Path] = None,
+                 kernels: Optional[Path] = None, out_scenario: Optional[Path] = None, out_workload: Optional[Path] = None,
+                 collective: Optional[str] = None, peer_copies: Optional[str] = None,
                  iteration: Union[str, int, None] = None, system: Optional[str] = None) -> Result:
     """A measured case of a profiler's trace: `sim import`.
 
     files: traces of one recording, or a folder of them. scenario: the run config that was recorded; left out, the run that
-    is recognised. out, out_scenario: files to write as well. gemm, topology, iteration: see `sim import --help`.
+    is recognised. out, out_scenario, out_workload: files to write as well. gemm, topology, collective, peer_copies,
+    iteration: see `sim import --help`.
     Returns makespan_us, spans, the recognised scenario, and what `sim import` says in "summary". Raises UserError.
 
     >>> import_trace("traces/h200_2/profiler")["makespan_us"]
@@ -238,8 +240,8 @@ def import_trace(files: Union[Path, Sequence[Path]], *, out: Optional[Path] = No
         written = plain(out) or own.path("case.json", "case.json")
         summary = _text(own, ["import", *words({
             "out": written, "format": format, "topology": topology, "gemm": shape_word(gemm), "kernels": kernels,
-            "scenario": own.json(plain(scenario), "scenario"), "out_scenario": out_scenario, "iteration": iteration,
-            "system": system}), "--", *as_list(files)])
+            "scenario": own.json(plain(scenario), "scenario"), "out_scenario": out_scenario, "out_workload": out_workload,
+            "collective": collective, "peer_copies": peer_copies, "iteration": iteration, "system": system}), "--", *as_list(files)])
         with open(written, encoding="utf-8") as case:
             return Result({**json.load(case), "summary": summary})
 

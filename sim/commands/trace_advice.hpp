@@ -1,0 +1,61 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/importers/recorded_list.hpp"
+#include "sim/importers/time_shares.hpp"
+#include "sim/report/page/page.hpp"
+#include "sim/schedules/listed_pairs.hpp"
+
+namespace overlap {
+
+/// Pairs of one shape in a list.
+struct TracePair {
+    std::string name;                ///< "all_gather > gemm 16384x1792x4096 bf16"
+    PairChoice first;                ///< one of them
+    std::vector<std::string> gemms;  ///< names in the list
+    double recorded_us = 0;  ///< the two operators of one, mean; of a list that is spread the GEMM alone
+};
+
+/// The run with one change.
+struct Gain {
+    std::string what;
+    bool own_kernel = false;
+    bool preset = false;  ///< as a library runs it (configs/schedules)
+    double makespan_us = 0;
+    double gain_us = 0;  ///< over the same list with whole pairs
+    std::optional<double> in_graphs_us =
+        {};  ///< the makespan, if captured graphs replace the recorded host, too
+};
+
+/// What sim advise --trace says.
+struct TraceAdvice {
+    std::string recorded, topology;
+    double iteration_us = 0;  ///< as recorded
+    std::vector<TimeShare> where;
+    ListShares shares;
+    std::vector<RecordedSpan> spans = {};  ///< of the GPU that takes longest
+    std::vector<std::string> notes = {};
+    std::vector<TracePair> pairs = {};
+    std::vector<std::string> no_pairs =
+        {};                        ///< neighbours that depend on each other and are no pair, and why
+    std::vector<Gain> gains = {};  ///< of schedules of the pairs, the largest first
+    std::string why_no_gains = {};
+    std::optional<Gain> in_graphs = {};  ///< with captured graphs instead of the recorded host
+    /// Of a trace of one GPU that is spread over several: how, the iteration with whole pairs, and its exposed
+    /// communication.
+    std::string spread = {};
+    double spread_us = 0, spread_exposed_us = 0;
+
+    /// What gains are of: the recorded iteration, or the one that is spread.
+    double base_us() const { return spread.empty() ? iteration_us : spread_us; }
+    double exposed_us() const;
+};
+
+Json to_json(const TraceAdvice& advice);
+std::string to_text(const TraceAdvice& advice);
+Page page_of(const TraceAdvice& advice);
+
+}  // namespace overlap

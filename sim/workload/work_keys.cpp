@@ -1,0 +1,41 @@
+#include "sim/workload/work_keys.hpp"
+
+namespace overlap {
+
+// clang-format off
+const std::vector<InputKey<GemmShape>>& gemm_keys() {
+    using G = GemmShape;
+    constexpr auto of_groups = [](const G& gemm) { return gemm.groups > 1; };
+    static const std::vector<InputKey<G>> keys{
+        field<&G::m>("m", "Rows of A and C, after the gather.").plain_in(Range{1, 1e9}),
+        field<&G::n>("n", "Columns of B and C on one GPU.").plain_in(Range{1, 1e9}),
+        field<&G::k>("k", "Columns of A, rows of B, after the gather.").plain_in(Range{1, 1e9}),
+        plain_field<&G::dtype>("dtype", dtype_names, "Number format of the operands."),
+        InputKey<G>(field<&G::groups>("groups", "Above 1: a grouped GEMM, whose m rows are divided among so many matrices B, the experts of one GPU.").plain_in({1, 65536}).optional()).written_if(of_groups),
+        InputKey<G>(field<&G::group_ranks>("group_ranks", "GPUs that have so many groups each (expert parallelism); the busiest is priced.").plain_in({1, 65536}).optional().only_with("groups")).written_if(of_groups),
+        InputKey<G>(field<&G::group_choices>("group_choices", "Groups that each token goes to (top k).").plain_in({1, 65536}).optional().only_with("groups")).written_if(of_groups),
+        InputKey<G>(field<&G::imbalance>("imbalance", "Exponent of the power law by which rows are spread over groups; 0: evenly.").plain_in({0, 10}).optional().only_with("groups")).written_if(of_groups),
+        InputKey<G>(field<&G::batch>("batch", "GEMMs in one kernel, each with its own operands.").plain_in(Range{1, 1e9}).optional()).written_if([](const G& gemm) { return gemm.batch > 1; })};
+    return keys;
+}
+
+const std::vector<InputKey<AttentionCall>>& attention_keys() {
+    using A = AttentionCall;
+    constexpr Range count{1, 1e6}, dims{1, 4096};
+    static const std::vector<InputKey<A>> keys{
+        plain_field<&A::kind>("kind", attention_kind_names, "prefill: as many queries as keys; decode: one query a sequence; backward: of a prefill."),
+        field<&A::sequences>("sequences", "Sequences.").plain_in(count),
+        field<&A::tokens>("tokens", "Keys of each sequence; of decode the context.").plain_in({1, 1e9}),
+        field<&A::heads>("heads", "Query heads of one GPU.").plain_in(dims),
+        field<&A::kv_heads>("kv_heads", "Key and value heads of one GPU; divides heads.").plain_in(dims),
+        field<&A::head_dim>("head_dim", "Elements of a query or key of a head.").plain_in(dims),
+        field<&A::value_dim>("value_dim", "Elements of a value of a head. Default: head_dim.").plain_in({0, 4096}).optional(),
+        field<&A::window>("window", "Keys that a query sees at most. Default: all.").plain_in({0, 1e9}).optional(),
+        plain_field<&A::mask>("mask", attention_mask_names, "causal: a query sees no later key.").optional(),
+        plain_field<&A::dtype>("dtype", dtype_names, "Number format of the products.").optional(),
+        plain_field<&A::kv_dtype>("kv_dtype", dtype_names, "Number format of the cached keys and values.").optional()};
+    return keys;
+}
+// clang-format on
+
+}  // namespace overlap

@@ -1,0 +1,155 @@
+"""A trace as a workload: it gives the recorded iteration back, and says what schedules would gain in it."""
+import json
+import tarfile
+
+from sim_case import ROOT
+from trace_case import NCCL, NVJET, TraceTestCase, event, gathered_pair, kineto
+
+
+class RecordedLists(TraceTestCase):
+    """A trace as a workload gives the recorded iteration back."""
+
+    def run_again(self, *args, topology, most=0.02):
+        text, case = self.imported(*args, "--out-workload", "list.json")
+        done = json.loads(self.sim("--topology", topology, "--schedule", "concurrent", "--workload", "list.json", "--format", "json").stdout)
+        recorded = case.get("recorded_makespan_us", case["makespan_us"])
+        self.assertLess(abs(done["makespan_us"] / recorded - 1), most, args)
+        return text, done
+
+    def test_shipped_recordings(self):
+        for machine, folder in (("h200_2", "h200_2/profiler"), ("h200_4", "h200_4/profiler"), ("h200_2", "h200_2/profiler_symm_mem"),
+                                ("h200_2", "h200_2/pytorch/fsdp.fsdp_none.json.gz"), ("h200_2", "h200_2/pytorch/fsdp.fsdp_implicit.json.gz")):
+            self.run_again(str(ROOT / "traces" / folder), topology=machine, most=0.001)
+
+    def test_steps_of_hugging_face_models_on_one_gpu(self):
+        with tarfile.open(ROOT / "traces" / "h200_1" / "transformers.tar.xz") as archive:
+            names = sorted(name for name in archive.getnames() if name.endswith(".json.gz"))
+            self.assertEqual(len(names), 16)
+            for name in names:
+                (self.folder / "step.json.gz").write_bytes(archive.extractfile(name).read())
+                text, _ = self.run_again("step.json.gz", topology="h200_1", most=0.002)
+                self.assertIn("recognised  a list of", text, name)
+                self.assertNotIn("not mapped", text, name)
+
+    def test_the_host_and_other_streams_are_in_the_list(self):
+        # The host enqueues a at 0, b at 10 and, after it waited for b, c at 60; b begins after a has ended on the other stream.
+        events = [event("cuda_runtime", "cudaLaunchKernel", 0.0, 2.0, correlation=1), event("cuda_runtime", "cudaLaunchKernel", 10.0, 2.0, correlation=2),
+                  event("cuda_runtime", "cudaStreamSynchronize", 12.0, 43.0), event("cuda_runtime", "cudaLaunchKernel", 60.0, 2.0, correlation=3),
+                  event("kernel", "a", 0.0, 30.0, device=0, stream=7, correlation=1), event("kernel", "b", 31.0, 20.0, device=0, stream=8, correlation=2),
+                  event("kernel", "c", 64.0, 40.0, device=0, stream=7, correlation=3)]
+        self.file("t.json", kineto(events))
+        _, done = self.run_again("t.json", topology="h200_1", most=1e-9)
+        operators = json.loads((self.folder / "list.json").read_text(encoding="utf-8"))["operators"]
+        facts = [{key: op.get(key) for key in ("name", "recorded_us", "gap_us", "host_us", "needs", "host_needs", "stream")} for op in operators]
+        self.assertEqual(facts, [
+            {"name": "a_0", "recorded_us": 30.0, "gap_us": 0.0, "host_us": None, "needs": [], "host_needs": None, "stream": None},
+            {"name": "b_0", "recorded_us": 20.0, "gap_us": 1.0, "host_us": 10.0, "needs": ["a_0"], "host_needs": None, "stream": "stream_8"},
+            {"name": "c_0", "recorded_us": 40.0, "gap_us": 4.0, "host_us": 9.0, "needs": ["a_0", "b_0"], "host_needs": ["a_0", "b_0"], "stream": None}])
+        self.assertAlmostEqual(done["makespan_us"], 104.0, 6)
+        # Another host enqueues anew: without waiting, one kernel behind the other.
+        graph = json.loads(self.sim("--topology", "h200_1", "--schedule", "concurrent", "--workload", "list.json", "--host", "cuda_graph", "--format", "json").stdout)
+        self.assertLess(graph["makespan_us"], 100.0)
+
+
+class SpreadLists(TraceTestCase):
+    """A trace of one GPU spread over several: 2048 tokens of width 1024, a block of attention and an MLP, a part of its backward pass, Adam."""
+
+    def gemm(self, at, m, n, k, lasted):
+        number = self.number = getattr(self, "number", 0) + 1
+        return [event("cpu_op", "aten::mm", at, 0.5, **{"External id": number, "Input Dims": [[m, k], [k, n]], "Input type": ["c10::BFloat16"] * 2}),
+                event("kernel", NVJET, at, lasted, device=0, stream=7, **{"External id": number})]
+
+    def kernel(self, at, name, lasted, dims=None):
+        number = self.number = getattr(self, "number", 0) + 1
+        shapes = {"Input Dims": [dims], "Input type": ["c10::BFloat16"]} if dims else {}
+        return [event("cpu_op", "aten::some", at, 0.5, **{"External id": number, **shapes}),
+                event("kernel", name, at, lasted, device=0, stream=7, **{"External id": number})]
+
+    def setUp(self):
+        super().setUp()
+        norm = "void at::native::rms_norm_kernel"
+        made = [self.kernel(0, norm, 8, [1, 2048, 1024]), self.gemm(10, 2048, 3072, 1024, 40), self.kernel(60, "flash_fwd_kernel", 80),
+                self.gemm(150, 2048, 1024, 1024, 16), self.kernel(170, norm, 8, [1, 2048, 1024]), self.gemm(180, 2048, 8192, 1024, 88),
+                self.kernel(270, "void at::native::vectorized_elementwise_kernel<silu>", 20, [2048, 4096]), self.gemm(300, 2048, 1024, 4096, 44),
+                # backward: gradients of the last weights, of its inputs, of the sum before it
+                self.gemm(350, 1024, 4096, 2048, 48), self.gemm(400, 2048, 4096, 1024, 44), self.gemm(450, 8192, 1024, 2048, 96),
+                self.gemm(550, 2048, 1024, 8192, 92), self.kernel(650, "multi_tensor_apply_kernel<adamw>", 40)]
+        self.file("t.json", kineto([one for events in made for one in events], "A GPU"))
+
+    def spread(self, *args):
+        self.output("import", "t.json", "--iteration", "all", "--out-workload", "list.json", *args)
+        return json.loads((self.folder / "list.json").read_text(encoding="utf-8"))
+
+    def test_tensor_parallel_groups_have_parts_and_sum_them(self):
+        made = self.spread("--tp", "4")
+        self.assertEqual(made["ranks"], 4)
+        # 2048 x 1024 of two bytes are 4 MiB.
+        sums = [(i, op["bytes"], op["needs"]) for i, op in enumerate(made["operators"]) if op["type"] == "collective"]
+        self.assertEqual(sums, [(4, 4194304.0, ["mm_1"]), (9, 4194304.0, ["mm_3"]), (14, 4194304.0, ["mm_7"])])
+        gemms = [(op["m"], op["n"], op["k"], op["recorded_us"]) for op in made["operators"] if op["type"] == "gemm"]
+        self.assertEqual(gemms, [(2048, 768, 1024, 10), (2048, 1024, 256, 4), (2048, 2048, 1024, 22), (2048, 1024, 1024, 11),
+                                 (1024, 1024, 2048, 12), (2048, 1024, 1024, 11), (2048, 1024, 2048, 24), (2048, 1024, 2048, 23)])
+        others = [op["recorded_us"] for op in made["operators"] if op["type"] == "memory_bound"]
+        self.assertEqual(others, [8, 20, 8, 5, 10])  # norms stay, heads, columns and weights are shared
+        self.assertIn("tp_all_reduce_0", made["operators"][5]["needs"])
+        done = json.loads(self.sim("--topology", "h200_4", "--schedule", "concurrent", "--workload", "list.json", "--format", "json").stdout)
+        self.assertGreater(done["makespan_us"], 0)
+
+    def test_sequence_parallel_groups_gather_and_scatter(self):
+        made = self.spread("--tp", "4", "--sequence-parallel")
+        self.assertEqual([op["collective"] for op in made["operators"] if op["type"] == "collective"], ["all_gather", "reduce_scatter"] * 3)
+        self.assertEqual([op["recorded_us"] for op in made["operators"] if op["type"] == "memory_bound"], [2, 20, 2, 5, 10])
+        advice = json.loads(self.output("advise", "--trace", "t.json", "--iteration", "all", "--tp", "4", "--sequence-parallel", "--topology", "h200_4",
+                                        "--format", "json", "--html", "page.html"))
+        self.assertEqual(sum(pair["count"] for pair in advice["pairs"]), 6)
+        self.assertGreater(advice["spread_us"], advice["exposed_us"])
+        self.assertGreater(advice["schedules"][0]["gain_us"], 0)
+        self.assertIn("What would gain", (self.folder / "page.html").read_text(encoding="utf-8"))
+
+    def test_gradients_are_summed_over_data_parallel_groups(self):
+        made = self.spread("--tp", "2", "--dp", "2")
+        sums = [op for op in made["operators"] if op["name"].startswith("dp_")]
+        # 4096 x 1024 and 8192 x 1024 weights of two bytes on two GPUs are 12.6 MB, below a bucket.
+        self.assertEqual([(op["bytes"], op["group"], op["needs"]) for op in sums], [((4096 + 8192) * 1024.0, {"size": 2, "stride": 2}, ["mm_6"])])
+        self.assertIn("dp_all_reduce_0", made["operators"][-1]["needs"])
+
+    def test_what_cannot_be_spread(self):
+        self.assert_refused(["import", "t.json", "--iteration", "all", "--tp", "3", "--out-workload", "l.json"], "--tp is 3, which does not divide the 1024 rows of weights of mm_1")
+        self.assert_refused(["import", "t.json", "--tp", "2", "--out", "o.json"], "--out-workload")
+        self.file("no_shapes.json", kineto([event("kernel", NVJET, 1.0, 10.0, device=0, stream=7)]))
+        self.assert_refused(["import", "no_shapes.json", "--tp", "2", "--out-workload", "l.json"], "record_shapes=True")
+        self.file("ranks.json", kineto([event("kernel", NVJET, 1.0, 10.0, device=0, stream=7)], rank=0, world_size=2))
+        self.assert_refused(["import", "ranks.json", "--tp", "2", "--out-workload", "l.json"], "of a job of 2")
+
+
+class AdviceOnTraces(TraceTestCase):
+    def test_where_the_time_goes_and_what_schedules_would_gain(self):
+        self.file("rank0.json", kineto(gathered_pair(0, NCCL, "kernel"), "AMD Instinct MI300X", rank=0, world_size=8))
+        advice = json.loads(self.output("advise", "--trace", "rank0.json", "--format", "json"))
+        # Of 815 us the GEMM has 380 and the all-gather 430; 5 lie between them.
+        self.assertEqual(advice["where_us"], {"GEMM": 380.0, "exposed all_gather": 430.0, "idle (launches, waits)": 5.0})
+        self.assertAlmostEqual(advice["iteration_us"], 815.0, 6)
+        self.assertEqual(advice["exposed_us"], 430.0)
+        self.assertEqual(advice["kernels_us"], {"recorded": 0.0, "priced": 810.0, "unknown": 0.0})
+        self.assertEqual([(pair["name"], pair["count"], pair["recorded_us"]) for pair in advice["pairs"]], [("all_gather > gemm 16384x1792x4096 bf16", 1, 810.0)])
+        best = advice["schedules"][0]
+        self.assertGreater(best["gain_us"], 0)
+        self.assertLess(best["gain_us"], 430)
+        text = self.output("advise", "--trace", "rank0.json")
+        self.assertIn("no schedule gains more than what is exposed", text)
+        self.assertLess(len(text.splitlines()), 40)  # a screen
+
+    def test_one_gpu_has_nothing_to_overlap_but_its_host(self):
+        self.file("t.json", kineto([event("kernel", NVJET, 1.0, 10.0, device=0, stream=7), event("kernel", "odd", 21.0, 10.0, device=0, stream=7)]))
+        advice = json.loads(self.output("advise", "--trace", "t.json", "--format", "json"))
+        self.assertEqual(advice["where_us"], {"GEMM": 10.0, "other kernels": 10.0, "idle (launches, waits)": 10.0})
+        self.assertEqual(advice["kernels_us"], {"recorded": 10.0, "priced": 0.0, "unknown": 10.0})
+        self.assertIn("one GPU", advice["why_no_schedules"])
+        self.assert_refused(["advise", "--trace", "t.json", "--format", "csv"], "--format is csv")
+        self.assert_refused(["advise", "--trace", "none.json"], "none.json")
+
+    def test_async_tp_is_predicted_from_the_trace_of_nccl(self):
+        advice = json.loads(self.output("advise", "--trace", str(ROOT / "traces/h200_2/profiler"), "--format", "json"))
+        gain = next(one for one in advice["schedules"] if one["schedule"] == "async_tp")["gain_us"]
+        recorded = self.imported(str(ROOT / "traces/h200_2/profiler_symm_mem"))[1]["recorded_makespan_us"]
+        self.assertLess(abs((advice["iteration_us"] - gain) / recorded - 1), 0.02)
