@@ -63,7 +63,7 @@ Json to_json(const TraceAdvice& advice) {
 }
 
 std::string to_text(const TraceAdvice& advice) {
-    constexpr std::size_t width = 46, most_schedules = 6, most_presets = 4, most_refused = 3;
+    constexpr std::size_t width = 50, most_schedules = 6, most_presets = 4, most_refused = 3;
     std::string text = advice.recorded + "\n";
     for (const std::string& note : advice.notes) text += clipped(note) + "\n";
     text += "iteration   " + fixed(advice.iteration_us, 1) + " us" +
@@ -91,7 +91,7 @@ std::string to_text(const TraceAdvice& advice) {
     std::size_t schedules = 0, presets = 0;
     for (const Gain& gain : advice.gains) {
         if (gain.preset ? ++presets > most_presets : ++schedules > most_schedules) continue;
-        text += left("  " + gain.what + (gain.preset ? "   as its library runs it" : "") +
+        text += left("  " + gain.what + (gain.preset ? ", as its library" : "") +
                          (gain.own_kernel ? "   own kernel" : ""),
                      width) +
                 us_text(gain.gain_us) + share_text(gain.gain_us, advice.base_us());

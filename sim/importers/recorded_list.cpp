@@ -13,7 +13,7 @@ namespace overlap {
 namespace {
 
 using Ran = const RecordedSpan*;
-constexpr std::size_t none = std::numeric_limits<std::size_t>::max();
+constexpr std::size_t no_span = std::numeric_limits<std::size_t>::max();
 
 /// Our name of a number format of PyTorch: "BFloat16" of collectives, "c10::BFloat16" of operators; "" if unknown.
 std::string dtype_called(std::string name) {
@@ -113,13 +113,13 @@ private:
         const Ran span = spans_[i];
         const std::string& track = track_of(span);
         const auto before = last_.find(track);
-        previous_.push_back(before == last_.end() ? none : before->second);
-        known_.push_back(previous_[i] == none ? std::map<std::string, std::size_t>{} : known_[previous_[i]]);
+        previous_.push_back(before == last_.end() ? no_span : before->second);
+        known_.push_back(previous_[i] == no_span ? std::map<std::string, std::size_t>{} : known_[previous_[i]]);
         Json op = operator_of(span);
         const bool is_priced = has_price(op, span);
-        std::int64_t ready = previous_[i] == none ? begin_ : ends_[previous_[i]];
+        std::int64_t ready = previous_[i] == no_span ? begin_ : ends_[previous_[i]];
         Json needs = Json::array();
-        if (previous_[i] != none) needs.push_back(name(previous_[i]));
+        if (previous_[i] != no_span) needs.push_back(name(previous_[i]));
         for (const std::size_t ended : ended_before(i)) {
             needs.push_back(name(ended));
             ready = std::max(ready, ends_[ended]);
@@ -169,8 +169,8 @@ private:
         for (const auto& [track, at] : last_) {
             if (track == track_of(spans_[i])) continue;
             std::size_t last = at;
-            while (last != none && !is_over(spans_[last], spans_[i])) last = previous_[last];
-            if (last == none) continue;
+            while (last != no_span && !is_over(spans_[last], spans_[i])) last = previous_[last];
+            if (last == no_span) continue;
             auto& known = known_[i];
             const auto waited = known.find(track);
             if (waited != known.end() && waited->second >= last) continue;
@@ -190,8 +190,8 @@ private:
         for (const auto& [start, end] : span->host_waits)
             for (const auto& [track, at] : last_) {
                 std::size_t last = at;
-                while (last != none && spans_[last]->end_ns > std::min(end, called)) last = previous_[last];
-                if (last == none || spans_[last]->end_ns <= std::max(start, host_)) continue;
+                while (last != no_span && spans_[last]->end_ns > std::min(end, called)) last = previous_[last];
+                if (last == no_span || spans_[last]->end_ns <= std::max(start, host_)) continue;
                 if (!contains(needs, Json(name(last)))) needs.push_back(name(last));
                 from = std::max(from, ends_[last]);
             }

@@ -7,13 +7,13 @@
 #include "models/library_kernel.hpp"
 #include "sim/core/ranges.hpp"
 #include "sim/core/shown.hpp"
-#include "sim/engine/event_queue.hpp"
 #include "sim/run/steady.hpp"
 
 namespace overlap {
 namespace {
 
 constexpr double small_copy = 1 << 20;  // bytes; errors of DMA copies are known above and below it apart
+constexpr double longest_simulated = 9000;         // s; simulated time ends at 2^63 fs
 constexpr double small_collective = 32 << 20;  // bytes; latencies of libraries count below it
 
 /// Kinds of priced work in a graph.
@@ -313,7 +313,7 @@ Confidence confidence_of(const Scenario& scenario, const TaskGraph& graph, const
         double error = 0;
         for (const Priced* one : weakest) error = std::hypot(error, *one->part.expected);
         // Longer, or shorter where longer work would outlast simulated time.
-        const bool ends = period.si() * (1 + error) < 1e-15 * static_cast<double>(end_of_time);
+        const bool ends = period.si() * (1 + error) < longest_simulated;
         Lengthened factors;
         factors.*factor = ends ? 1 + error : 1 / (1 + error);
         const Seconds changed = experiment.makespan(effects_of(scenario), seed,

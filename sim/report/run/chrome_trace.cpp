@@ -58,9 +58,9 @@ std::string gpu_name(int gpu) {
 
 /// What a task did, for the arguments of its slice: "shape", "bytes", "GB/s", "TFLOP/s", "source", "destination",
 /// "agent". Rates are those that the body achieved, beside all other tasks. `gpus`: of the run.
-class Facts {
+class SliceFacts {
 public:
-    Facts(const Interval& body, int gpus) : lasted_(body.second - body.first), gpus_(gpus) {}
+    SliceFacts(const Interval& body, int gpus) : lasted_(body.second - body.first), gpus_(gpus) {}
 
     void add(const GemmShape& gemm) {
         json_["shape"] = (gemm.batch > 1 ? std::to_string(gemm.batch) + " x " : "") + shape_name(gemm) + " " +
@@ -219,7 +219,7 @@ private:
         Json args = Json::object();
         if (result_.recording) {
             const Task& task = result_.recording->graph[span];
-            Facts facts(result_.recording->bodies[span], gpus_);
+            SliceFacts facts(result_.recording->bodies[span], gpus_);
             std::visit([&](const auto& work) { facts.add(work); }, task.work);
             args = std::move(facts.json());
             if (task.shard >= 0) args["shard"] = task.shard;
