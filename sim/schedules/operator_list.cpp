@@ -112,10 +112,9 @@ public:
         if (!recorded.calls_host()) return;
         for (const int rank : built_.ranks()) {
             if (!operators_[index].is_on(rank)) continue;
-            const std::size_t place = built_.place(rank);
             std::vector<TaskId> after;
-            for (const std::size_t need : recorded.host_needs) append(after, ends_[need][place]);
-            calls_[place] = {built_.add(graph_, {HostWork{recorded.host}, rank, host_stream}, after)};
+            for (const std::size_t need : recorded.host_needs) append(after, ends_[need][built_.place(rank)]);
+            calls_[built_.place(rank)] = {built_.add(graph_, {HostWork{recorded.host}, rank, host_stream}, after)};
         }
     }
 
@@ -314,10 +313,8 @@ TaskGraph build_operators(const Workload& workload, const Topology& topology, co
             for (const int rank : built.ranks()) {
                 if (!op.is_on(rank)) continue;
                 Task task = list.task_of(index, rank);
-                if (task.kind() == TaskKind::gemm) {
-                    task.gemm_cus = params.gemm_cus;
-                    task.cu_mask = params.cu_mask;
-                }
+                if (task.kind() == TaskKind::gemm)
+                    std::tie(task.gemm_cus, task.cu_mask) = std::tie(params.gemm_cus, params.cu_mask);
                 done[built.place(rank)] = {built.add(graph, task, ready[built.place(rank)])};
             }
             list.set_ends(index, std::move(done));

@@ -104,7 +104,8 @@ TEST_CASE("one after another, an error of the GEMM weighs as much as the GEMM's 
     // Nobody measured copies by DMA of MI300X here: they are as uncertain as such prices were elsewhere.
     const PricedPart& copies = part(result.confidence, "DMA copies");
     CHECK_FALSE(copies.evidence.error);
-    const Accuracy& accuracy = *read_accuracy(source_folder / "configs");
+    const auto known = read_accuracy(source_folder / "configs");
+    const Accuracy& accuracy = *known;
     CHECK(*copies.expected == Approx(accuracy.widths.at("DMA copies")));
     CHECK(result.confidence.causes.at("DMA copies") ==
           Approx(*copies.expected * (result.comm / result.makespan)).epsilon(0.05));
