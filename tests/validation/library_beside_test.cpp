@@ -69,10 +69,10 @@ TEST_CASE("MI300X bf16 GEMMs by hipBLASLt alone and under masks are predicted wi
     const auto large = [](const GemmMeasurement& row) { return row.units >= 128 && row.units < 304; };
     const test::Errors alone{0.03, 0.07}, masked{0.06, 0.14};
     const std::vector<Claims> claims{
-        {"alone", rows_of(0, any), {alone, {0.022, 0.044}}, {alone, {0.028, 0.05}}},
+        {"alone", rows_of(0, any), {alone, {0.022, 0.046}}, {alone, {0.028, 0.053}}},
         {"models' GEMMs, a campaign of its own rate",
          rows_of(2, any),
-         {alone, {0.035, 0.063}, known_gap},
+         {alone, {0.035, 0.0705}, known_gap},
          {alone, {0.038, 0.078}, known_gap}},
         {"masks of 128 to 296 units",
          rows_of(1, large),
@@ -108,9 +108,9 @@ TEST_CASE("MI300X persistent GEMMs lose by fewer work-groups what was measured")
     std::erase_if(parameters.tiles, [](const GemmTile& tile) { return tile.m != 256 || tile.n != 256; });
     REQUIRE(parameters.tiles.size() == 1);  // that of the kernels
     const test::Errors masked{0.06, 0.14};
-    const std::map<std::string, test::Asked> claims{{"4096", {masked, {0.05, 0.07}}},
+    const std::map<std::string, test::Asked> claims{{"4096", {masked, {0.055, 0.089}}},
                                                     {"8192", {masked, {0.034, 0.048}}},
-                                                    {"16384", {masked, {0.078, 0.137}, known_gap}}};
+                                                    {"16384", {masked, {0.053, 0.108}}}};
     for (const auto& [side, claim] : claims) {
         std::vector<double> errors;
         for (const auto& [backend, limit] : triton_kernels_that_count_tiles) {
