@@ -131,7 +131,7 @@ TEST_CASE("published figures of such runs that are not met are named") {
     CHECK(result.confidence.kind == "DMA copies beside GEMMs");
     CHECK(std::ranges::any_of(result.confidence.missed,
                               [](const MissedFigure& one) { return one.experiment == "ficco/schedules"; }));
-    CHECK_THAT(to_text(result.confidence), Contains("published figures of such runs that are not met"));
+    CHECK_THAT(to_text(result.confidence), Contains("published figures of such runs are not met"));
     CHECK(run_on("h200_2", "hetero_fused_1d").confidence.missed.empty());
 }
 
