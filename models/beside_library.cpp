@@ -11,11 +11,6 @@ namespace {
 /// Share of the resource engines[t] that a collective leaves to a GEMM. The largest slow-down of a GEMM is its inverse.
 constexpr double left = 0.1;
 
-/// What a GEMM holds of the channels of its GPU.
-double lost_to_gemms(const DeviceSpec::Interference& losses) {
-    return std::max(losses.collectives_slowed_beside_gemms, losses.collective_links_lost_to_gemms);
-}
-
 void slow_gemm(const Task& task, const Machine& machine, Cost& cost) {
     const DeviceSpec::Interference& losses = machine.topology.device().interference;
     const auto& shape = std::get<GemmShape>(task.work);
@@ -29,8 +24,9 @@ void slow_gemm(const Task& task, const Machine& machine, Cost& cost) {
         const double demand = left * std::clamp(slower, 1.0, 1 / left) * cost.body.si();
         cost.demands.push_back({machine.resources.engines(task.gpu, taken), demand});
     }
-    if (const double lost = lost_to_gemms(losses); lost > 0)
-        cost.holds.push_back({machine.resources.channels(task.gpu), lost, false});
+    if (losses.collectives_slowed_beside_gemms > 0)
+        cost.holds.push_back(
+            {machine.resources.channels(task.gpu), losses.collectives_slowed_beside_gemms, false});
 }
 
 /// Bus rate of one channel, relative to that of one channel when the fewest channels measured run.
@@ -50,11 +46,7 @@ void slow_collective(const Task& task, const Machine& machine, Cost& cost) {
     const auto& work = std::get<CollectiveKernelWork>(task.work);
     const DeviceSpec& device = machine.topology.device();
     const double channels = work.cus > 0 ? work.cus : device.collective_library.channels;
-    const DeviceSpec::Interference& losses = device.interference;
-    const double by_channels = channel_speed(work, channels, machine, cost.body) /
-                               (1 - losses.collectives_slowed_beside_gemms),
-                 by_links = 1 / (1 - losses.collective_links_lost_to_gemms),
-                 speed = (1 - lost_to_gemms(losses)) * std::max(by_channels, by_links);
+    const double speed = channel_speed(work, channels, machine, cost.body);
     // The kernel holds its units while the ranks synchronise, so nearly all of the latency is part of its body.
     const Seconds launch = std::min(cost.launch.time, device.launch.kernel);
     cost.body = cost.body + (cost.launch.time - launch);

@@ -14,8 +14,7 @@ namespace overlap {
 /// gemm_slowed_beside_library in addition.
 ///
 /// Beside a GEMM each channel runs at the share 1 - collectives_slowed_beside_gemms of the rate of a channel that is
-/// alone or one of few. If the links limit a collective of many channels, the collective slows down less, but it loses
-/// at least collective_links_lost_to_gemms of its rate, under a mask, too.
+/// alone or one of few. If the links limit a collective of many channels, the collective slows down less.
 ///
 /// The resources engines[t] represent this; they limit each user separately. A collective holds 0.9 of engines[t]. A GEMM
 /// demands 0.1 times its slow-down with t units taken.

@@ -21,7 +21,7 @@ enum class Role {
 };
 
 /// Gradients that PyTorch's DistributedDataParallel sums at once (bucket_cap_mb).
-constexpr double bucket_bytes = 25e6;
+constexpr double bucket_bytes = 25 << 20;
 
 class Spreader {
 public:

@@ -1,27 +1,22 @@
 #include "sim/run/accuracy.hpp"
 
-#include "sim/core/input_keys.hpp"
+#include <array>
+
+#include "sim/report/run/confidence.hpp"
 
 namespace overlap {
 namespace {
 
-constexpr Range of_figures{-1e30, 1e30};
+/// Kinds of prices, then kinds of runs, as makespan_error.cpp names them.
+const std::array<std::string, 14> width_names{
+    "GEMMs",      "grouped GEMMs",     "attention",         "DMA copies",   "copy kernels",
+    "contention", "small collectives", "large collectives", "host calls",   "measured on another machine",
+    "any run",    "another program",   "own kernels",       "several nodes"};
 
 // clang-format off
-InputKeys<MissedFigure> missed_keys() {
-    using M = MissedFigure;
-    static const std::vector<InputKey<M>> keys{
-        text_key<M>("experiment", &M::experiment, "System and experiment."), text_key<M>("figure", &M::figure, "Name of the figure."),
-        text_key<M>("unit", &M::unit, "Unit of both numbers."), text_key<M>("device", &M::device, "Device of the machine."),
-        text_key<M>("kind", &M::kind, "Kind of run."),
-        {"published", any_number("Published."), [](ConfigObject& from, const std::string& key, M& to) { to.published = from.number(key, of_figures); }},
-        {"predicted", any_number("Predicted."), [](ConfigObject& from, const std::string& key, M& to) { to.predicted = from.number(key, of_figures); }}};
-    return keys;
-}
-
 void read_widths(ConfigObject& from, const std::string& key, Accuracy& to) {
     ConfigObject widths = from.object(key);
-    for (const std::string& name : widths.keys()) to.widths[name] = widths.number(name, Range{0, 10});
+    for (const std::string& name : width_names) to.widths[name] = widths.number(name, Range{0, 10});
     widths.finish();
 }
 
@@ -49,7 +44,8 @@ std::shared_ptr<const Accuracy> read_accuracy(const std::filesystem::path& root)
 }
 
 Json accuracy_schema() {
-    return file_of_keys("Accuracy", "Errors to expect where a machine was not measured; written by scripts/accuracy.",
+    return file_of_keys("Accuracy",
+                        "Errors to expect where a machine was not measured; written by scripts/accuracy.",
                         accuracy_keys());
 }
 

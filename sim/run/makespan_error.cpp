@@ -12,8 +12,8 @@
 namespace overlap {
 namespace {
 
-constexpr double small_copy = 1 << 20;  // bytes; errors of DMA copies are known above and below it apart
-constexpr double longest_simulated = 9000;         // s; simulated time ends at 2^63 fs
+constexpr double small_copy = 1 << 20;      // bytes; errors of DMA copies are known above and below it apart
+constexpr double longest_simulated = 9000;  // s; simulated time ends at 2^63 fs
 constexpr double small_collective = 32 << 20;  // bytes; latencies of libraries count below it
 
 /// Kinds of priced work in a graph.
@@ -93,8 +93,7 @@ struct Priced {
 };
 
 double width_of(const Accuracy& accuracy, const std::string& name) {
-    const auto found = accuracy.widths.find(name);
-    return found == accuracy.widths.end() ? 0 : found->second;
+    return accuracy.widths.at(name);
 }
 
 /// Whether all is enqueued before the GPUs begin, by one thread.
@@ -102,13 +101,13 @@ bool enqueued_beforehand(const Host* host) {
     return host == nullptr || (host->threads == HostThreads::one && !host->calls_take_time());
 }
 
-/// Whether this project measured programs that enqueue so, on such GPUs.
-bool measured_so(const Host* host, const MachineEvidence& known) {
+/// Whether this project has measured programs with such a host on such GPUs.
+bool is_measured_program(const Host* host, const MachineEvidence& known) {
     if (host != nullptr && evidence_of_host(host->file).error) return true;
     return enqueued_beforehand(host) && (known.dma.error || known.dma.elsewhere);
 }
 
-/// Sets the errors to expect. `ours`: measured_so.
+/// Sets the errors to expect. `ours`: is_measured_program of the run.
 void expect(std::vector<Priced>& prices, const Accuracy* accuracy, bool ours) {
     for (Priced& one : prices) {
         const Evidence& evidence = one.part.evidence;
@@ -191,7 +190,7 @@ std::vector<Priced> prices_in(const TaskGraph& graph, const Machine& machine,
     if (kinds.host_calls && host != nullptr)
         all.push_back(
             {{"host calls of " + host->name, evidence_of_host(host->file)}, &Lengthened::host, "host calls"});
-    expect(all, known.accuracy.get(), measured_so(host, known));
+    expect(all, known.accuracy.get(), is_measured_program(host, known));
     return all;
 }
 
@@ -326,7 +325,7 @@ Confidence confidence_of(const Scenario& scenario, const TaskGraph& graph, const
     }
     if (accuracy == nullptr) return confidence;
     const std::string& program =
-        measured_so(scenario.host.get(), machine.evidence) ? any_run : another_program;
+        is_measured_program(scenario.host.get(), machine.evidence) ? any_run : another_program;
     add_cause(confidence, program, width_of(*accuracy, program));
     if (scenario.needs_own_kernel()) add_cause(confidence, own_kernels, width_of(*accuracy, own_kernels));
     if (machine.topology.nodes() > 1)

@@ -20,8 +20,7 @@ struct DeviceInterference {
     double compute_lost_to_dma = 0, compute_lost_to_copy_kernels = 0, dma_lost_to_compute = 0;
     double gemm_slowed_beside_dma = 0, gemm_slowed_beside_copy_kernels = 0;
     double channels_per_engine_unit = 0;  ///< 0: library collectives take units of no engine
-    double gemm_slowed_beside_library = 0, collectives_slowed_beside_gemms = 0,
-           collective_links_lost_to_gemms = 0;
+    double gemm_slowed_beside_library = 0, collectives_slowed_beside_gemms = 0;
     double late_ranks_waves = 0;
     /// Where a resource is short ("hbm", "link", … as in ResourceTable), the share of a class of tasks goes
     /// with its weight; 1 where not given. By resource, then by task class.
@@ -52,9 +51,6 @@ struct DeviceInterference {
                 .only_with("channels_per_engine_unit"),
             field<&D::collectives_slowed_beside_gemms>("collectives_slowed_beside_gemms", "Share of a channel's rate lost beside a "
                 "GEMM, measured with few channels. With many channels the links limit, and the loss is smaller.")
-                .in(loss).optional().only_with("channels_per_engine_unit"),
-            field<&D::collective_links_lost_to_gemms>("collective_links_lost_to_gemms", "Share of a library collective's rate lost beside a "
-                "GEMM, however many channels it has: of what links and fabric carry.")
                 .in(loss).optional().only_with("channels_per_engine_unit"),
             field<&D::late_ranks_waves>("late_ranks_waves", "Waves of GEMM tiles for which a library's collective of higher "
                 "priority, which has its units, waits for the slowest rank.")

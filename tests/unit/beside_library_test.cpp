@@ -138,7 +138,8 @@ TEST_CASE("operands that the cache cannot hold cost a masked GEMM more") {
           Approx(5 * 20 * (1 + 0.5 * 6 / (6 + 6.0))));
     // Reserved evenly, 50 units are 25 a die, 13 and 12 an engine: five rounds, too, with a loss of their own.
     p.reserved_loss = 0.2;
-    CHECK(to_microseconds(estimate_gemm(two_waves, p, {}, 50).body) == Approx(5 * 20 * (1 + 0.2 * 6 / (6 + 6.0))));
+    CHECK(to_microseconds(estimate_gemm(two_waves, p, {}, 50).body) ==
+          Approx(5 * 20 * (1 + 0.2 * 6 / (6 + 6.0))));
     CHECK(to_microseconds(estimate_gemm(two_waves, p).body) == Approx(40));
     // Not so a unit that works alone: of 20 µs it takes half, and shares nothing.
     p.lone_unit_speed = 2;
@@ -181,29 +182,6 @@ TEST_CASE("GEMM and library collective slow each other while both run") {
         const auto times = make_engine(engine)->run(graph, costs, resources, 0).tasks;
         CHECK(to_microseconds(times[0].end - times[0].start) == Approx(1 + 75));  // after a launch of 1 µs
     }
-}
-
-TEST_CASE("with many channels a collective loses what links and fabric carry less beside a GEMM") {
-    Machine machine = machine_with_engines(0, 0.5);
-    DeviceSpec device = machine.topology.device();
-    device.interference.collective_links_lost_to_gemms = 0.25;
-    Machine lossy = machine_of(topology_of(3, group("full_mesh"), 1, "", device));
-    for (auto& [dtype, parameters] : lossy.calibration.gemm) parameters = machine.calibration.gemm_for(dtype);
-    // 24 kB on the bus take 2 us by 8 channels (12 GB/s, half of the rate of a lone channel each), 8 us by one.
-    const auto beside = [&](int channels, int mask) {
-        TaskGraph graph;
-        Task gemm{GemmShape{20'000, 1000, 1000}};  // 400 us
-        gemm.gemm_cus = mask;
-        graph.add(gemm, {});
-        graph.add(Task{CollectiveKernelWork{CollectiveKind::all_gather, Bytes(36'000), channels}, 0, transfer_stream(0)}, {});
-        const std::vector<Cost> costs{priced(graph[0], lossy), priced(graph[1], lossy)};
-        const auto times = make_engine("flow")->run(graph, costs, lossy.resources, 0).tasks;
-        return to_microseconds(times[1].end - times[1].start);
-    };
-    // For 1 us the GEMM is not yet launched.
-    CHECK(beside(8, 0) == Approx(1 + (2 - 1) / 0.75));
-    CHECK(beside(8, 80) == Approx(1 + (2 - 1) / 0.75));  // a mask changes nothing
-    CHECK(beside(1, 0) == Approx(1 + (8 - 1) / 0.5));
 }
 
 TEST_CASE("a collective waits with its units for the rank whose GEMM leaves them last") {

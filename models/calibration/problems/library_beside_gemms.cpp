@@ -134,9 +134,6 @@ std::vector<DeviceParameter> library_parameters() {
          "estimate: 8192^3 by a kernel whose tiles go to any unit takes 1.10 times as long beside 2 channels"},
         {"interference", "collectives_slowed_beside_gemms", 0.5, 1.5, share,
          "estimate: 4 to 32 channels lose half of their rate"},
-        {"interference", "collective_links_lost_to_gemms", 0.23, 1.3, share,
-         "derived: 10th percentiles of an all-reduce of 512 MiB inside 16384^3, by three kernels, are 1.27 to 1.31 times its "
-         "time alone, in which no rank waits for another"},
         {"interference",
          "late_ranks_waves",
          1,

@@ -84,16 +84,6 @@ std::span<const OutputKey<Cause>> cause_keys() {
     return keys;
 }
 
-std::span<const OutputKey<MissedFigure>> missed_keys() {
-    static const std::vector<OutputKey<MissedFigure>> keys{
-        {"experiment", text_schema("System and experiment.", 1), [](const MissedFigure& f) { return f.experiment; }},
-        {"figure", text_schema("Name of the figure.", 1), [](const MissedFigure& f) { return f.figure; }},
-        {"unit", text_schema("Unit of both numbers.", 1), [](const MissedFigure& f) { return f.unit; }},
-        {"published", any_number("Published."), [](const MissedFigure& f) { return f.published; }},
-        {"predicted", any_number("Predicted."), [](const MissedFigure& f) { return f.predicted; }}};
-    return keys;
-}
-
 std::span<const OutputKey<Confidence>> confidence_keys() {
     static const std::array<std::string, 2> origins{"measured schedules", "errors of parts"};
     static const std::vector<OutputKey<Confidence>> keys{
@@ -106,7 +96,7 @@ std::span<const OutputKey<Confidence>> confidence_keys() {
         {"causes", list_of("What makespan_error_pct is made of, as independent errors.", cause_keys()),
             [](const Confidence& c) { return Json(mapped(c.causes, [](const Cause& one) { return written(one, cause_keys()); })); }},
         {"missed", list_of("Published figures of such runs on such a device that are predicted outside their tolerance (configs/experiments).", missed_keys()),
-            [](const Confidence& c) { return all_written(std::span(c.missed), missed_keys()); }},
+            [](const Confidence& c) { return Json(mapped(c.missed, [](const MissedFigure& one) { return written(one, missed_keys()); })); }},
         {"from", choice_of(origins, "Whether schedules of this machine were measured."),
             [](const Confidence& c) { return origins[c.measured ? 0 : 1]; }},
         {"parts", list_of("Each kind of price of the run.", part_keys()),
@@ -116,6 +106,27 @@ std::span<const OutputKey<Confidence>> confidence_keys() {
 // clang-format on
 
 }  // namespace
+
+const std::vector<InputKey<MissedFigure>>& missed_keys() {
+    using M = MissedFigure;
+    constexpr auto number = [](const char* name, double M::*member, const char* doc) {
+        return InputKey<M>(
+            name, any_number(doc),
+            [=](ConfigObject& from, const std::string& key, M& to) {
+                to.*member = from.number(key, Range{-1e30, 1e30});
+            },
+            member);
+    };
+    static const std::vector<InputKey<M>> keys{
+        text_key<M>("experiment", &M::experiment, "System and experiment."),
+        text_key<M>("figure", &M::figure, "Name of the figure."),
+        text_key<M>("unit", &M::unit, "Unit of both numbers."),
+        text_key<M>("device", &M::device, "Device of the machine."),
+        text_key<M>("kind", &M::kind, "Kind of run."),
+        number("published", &M::published, "Published."),
+        number("predicted", &M::predicted, "Predicted.")};
+    return keys;
+}
 
 std::string text_of(const PricedPart& part) {
     const Evidence& evidence = part.evidence;

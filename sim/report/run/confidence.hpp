@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "models/evidence.hpp"
+#include "sim/core/input_keys.hpp"
 
 namespace overlap {
 
@@ -24,10 +25,10 @@ struct Confidence {
     std::vector<PricedPart> parts;
     std::string kind;                           ///< of run: "DMA copies beside GEMMs"
     std::optional<SchedulesMeasured> measured;  ///< where the error is that of measured schedules
-    /// What the expected error is made of, by price or by width of Accuracy: its share of the makespan. They count as
-    /// independent.
+    /// Parts of the expected error, as fractions of the makespan, by name of the price or of the width of Accuracy that
+    /// each comes from. The parts count as independent.
     std::map<std::string, double> causes;
-    double p90_over_mean = 0;          ///< of all causes together; 0: unknown
+    double p90_over_mean = 0;          ///< of Accuracy; 0: the error is not known
     std::vector<MissedFigure> missed;  ///< published figures of such runs on such a device that are not met
 
     /// Expected |predicted / measured − 1| of the makespan; none if the error of any part is not known.
@@ -39,6 +40,9 @@ struct Confidence {
     /// Whose GEMMs the prices describe, by type where types differ; empty: unknown, or no GEMMs.
     std::string gemm_library() const;
 };
+
+/// Keys of a missed figure, in results and in configs/accuracy.json.
+const std::vector<InputKey<MissedFigure>>& missed_keys();
 
 /// "GEMM bf16 of hipBLASLt fitted ±7.1 % (117 rows; 25 of 30 prior)".
 std::string text_of(const PricedPart& part);
