@@ -1,11 +1,11 @@
 #pragma once
 
 #include <boost/container/small_vector.hpp>
+#include <memory>
 #include <optional>
 #include <variant>
 
 #include "models/calibration.hpp"
-#include "models/evidence.hpp"
 #include "models/resources.hpp"
 #include "sim/core/task_graph.hpp"
 
@@ -159,6 +159,8 @@ Seconds isolated_body(const Cost& cost, const ResourceTable& resources);
 /// launch + setup + body, until the end is seen, when nothing else runs.
 Seconds isolated_time(const Cost& cost, const ResourceTable& resources);
 
+struct MachineEvidence;
+
 /// A machine as the cost models see it: topology, resources, fitted parameters of the device. `sustained`: duration
 /// of back-to-back GEMMs, which lowers the clock (0: one kernel). `gemm_speed`: GEMM rate as a fraction of a cool
 /// GPU's (models/settled_clock.hpp). `marks`: what a GPU's streams wait for is recorded by events without a time.
@@ -167,7 +169,8 @@ struct Machine {
     ResourceTable resources;
     Calibration calibration;
     Seconds sustained;
-    MachineEvidence evidence = {};  ///< of its prices; empty for machines made in a test or a fit
+    /// Of its prices (sim/confidence); null for machines made in a test or a fit
+    std::shared_ptr<const MachineEvidence> evidence = {};
     double gemm_speed = 1;
     bool marks = false;
 };

@@ -11,11 +11,11 @@
 #include "models/gemm_model.hpp"
 #include "sim/commands/commands.hpp"
 #include "sim/commands/scenario_flags.hpp"
+#include "sim/confidence/makespan_error.hpp"
 #include "sim/core/csv_table.hpp"
 #include "sim/core/ranges.hpp"
 #include "sim/core/shown.hpp"
 #include "sim/report/run/report.hpp"
-#include "sim/run/makespan_error.hpp"
 
 namespace overlap {
 namespace {
@@ -119,7 +119,7 @@ std::string text_of(const Json& json) {
 PricedPart confidence_in(const Task& task, const Machine& machine, const CostFlags& flags) {
     TaskGraph graph;
     graph.add(task, {});
-    return priced_parts(graph, machine, flags.cost_models, false, nullptr).front();
+    return priced_parts({graph, machine, flags.cost_models}).front();
 }
 
 void print_cost(Json json, const PricedPart& price, const std::string& format) {
@@ -176,7 +176,7 @@ KernelPrice kernel_price(const KernelRow& row, const Machine& machine, const Cos
     // Without a fit attention is a roofline, and an MoE kernel is made of the device's GEMMs.
     const auto evidence = [&](KernelTableKind kind, Basis otherwise) {
         const std::string key = kernel_groups[kernel_group_of(kind)] + "/" + row.format;
-        const Evidence* known = value_at(machine.evidence.kernels, key);
+        const Evidence* known = value_at(evidence_of(machine).kernels, key);
         return known == nullptr ? Evidence{.basis = otherwise} : *known;
     };
     if (const auto* call = std::get_if<AttentionCall>(&row.work)) {
@@ -206,8 +206,10 @@ void print_priced(const CostFlags& flags, const CsvTable& table, PricedTable pri
     }
     if (flags.format == "json") return print(json_text(priced.rows) + "\n");
     print(table.with_columns(priced.added, mapped(priced.rows, [&](const Json& row) {
-        return mapped(priced.added, [&](const std::string& column) { return csv_cell(row.at(column)); });
-    })));
+                                 return mapped(priced.added, [&](const std::string& column) {
+                                     return csv_cell(row.at(column));
+                                 });
+                             })));
 }
 
 /// How sure a price is, for the columns that a table gets.

@@ -7,6 +7,7 @@
 #include "sim/commands/progress_reporter.hpp"
 #include "sim/commands/scenario_flags.hpp"
 #include "sim/commands/terminal.hpp"
+#include "sim/confidence/evidence.hpp"
 #include "sim/core/output_file.hpp"
 #include "sim/core/ranges.hpp"
 #include "sim/core/shown.hpp"
@@ -45,7 +46,7 @@ std::string attention_prices(const Model& model, const StepShape& shape, const M
     const AttentionCall call{
         .kind = decode ? AttentionKind::decode : AttentionKind::prefill, .dtype = type, .kv_dtype = type};
     const Evidence* found =
-        value_at(machine.evidence.kernels,
+        value_at(evidence_of(machine).kernels,
                  kernel_groups[decode ? 1 : 0] + "/" + attention_fit(machine.calibration.kernels, call));
     const std::string& device = machine.topology.device().name;
     if (found == nullptr)

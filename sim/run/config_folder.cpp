@@ -10,11 +10,11 @@
 
 #include "models/calibration_schema.hpp"
 #include "models/gemm_libraries.hpp"
-#include "models/measured_on.hpp"
+#include "sim/confidence/accuracy.hpp"
+#include "sim/confidence/measured_on.hpp"
 #include "sim/core/installation.hpp"
 #include "sim/core/ranges.hpp"
 #include "sim/core/shown.hpp"
-#include "sim/run/accuracy.hpp"
 #include "sim/schedules/schedule.hpp"
 #include "sim/topology/like_device.hpp"
 
@@ -211,7 +211,7 @@ Machine ConfigFolder::machine(const std::string& name, const WhatIf& what_if) co
                             as_measured(what_if.changes().empty() ? files : machine_files(name), root_));
     evidence.accuracy = read_accuracy(root_);
     return {std::move(topology), std::move(resources), std::move(calibration), Seconds(),
-            std::move(evidence)};
+            std::make_shared<const MachineEvidence>(std::move(evidence))};
 }
 
 ConfigFile ConfigFolder::calibration_file(const std::string& device) const {

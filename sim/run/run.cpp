@@ -10,10 +10,10 @@
 #include <optional>
 #include <utility>
 
+#include "sim/confidence/makespan_error.hpp"
 #include "sim/core/interruption.hpp"
 #include "sim/run/baseline.hpp"
 #include "sim/run/experiment.hpp"
-#include "sim/run/makespan_error.hpp"
 #include "sim/run/observe.hpp"
 #include "sim/run/run_config.hpp"
 #include "sim/run/steady.hpp"
@@ -126,6 +126,20 @@ std::string scenario_line(const Scenario& scenario) {
     return line + " a GPU, " + std::to_string(topology.gpus()) + " x " + topology.device().name;
 }
 
+/// `run`: makespan and seed.
+Confidence confidence_in(const Scenario& scenario, const TaskGraph& graph, const Experiment& experiment,
+                         const Makespans::value_type& run, bool overlapped) {
+    const auto [makespan, seed] = run;
+    const PricedRun priced{
+        graph,      *scenario.machine,           scenario.cost_models,           scenario.host.get(),
+        overlapped, scenario.needs_own_kernel(), scenario.repeat == Repeat::once};
+    return confidence_of(priced, period_of(scenario, graph, makespan), [&](const Lengthened& factors) {
+        const Seconds changed = experiment.makespan(effects_of(scenario), seed,
+                                                    [&](const Task& task) { return factors.of(task); });
+        return period_of(scenario, graph, changed, factors.host);
+    });
+}
+
 }  // namespace
 
 Prediction predict(const Scenario& given, bool judged) {
@@ -140,7 +154,7 @@ Prediction predict(const Scenario& given, bool judged) {
             period(quantile(makespans, 0.9).first),
             makespans.size(),
             timeline_of(graph, own.costs(seed), simulated),
-            judged ? confidence_of(scenario, graph, own, {simulated.makespan, seed}, true) : Confidence()};
+            judged ? confidence_in(scenario, graph, own, {simulated.makespan, seed}, true) : Confidence()};
 }
 
 Seconds makespan_of(const Scenario& given) {
@@ -223,7 +237,7 @@ RunResult run_whole(bool share_cores, const Scenario& scenario, const RunOptions
                                    scenario.params, scenario.pairs);
     // One after another, all of the communication is exposed, but for gaps between its transfers.
     const bool overlapped = result.exposed_comm < 0.99 * result.comm;
-    result.confidence = confidence_of(scenario, graph, repeated, {simulated.makespan, seed}, overlapped);
+    result.confidence = confidence_in(scenario, graph, repeated, {simulated.makespan, seed}, overlapped);
     if (options.record) record(std::move(graph), costs, simulated, scenario.machine->resources, result);
     return result;
 }

@@ -3,9 +3,7 @@
 
 #include "sim/report/run/report.hpp"
 #include "sim/report/text_format.hpp"
-#include "sim/run/effects.hpp"
-#include "sim/run/experiment.hpp"
-#include "sim/run/makespan_error.hpp"
+#include "sim/run/run.hpp"
 #include "sim/run/run_config.hpp"
 #include "sim/transformer/study_report.hpp"
 
@@ -177,10 +175,7 @@ Confidence confidence_of(const StepStudy& step, const StudyOptions& options, Res
     config.schedule = "concurrent";
     config.seeds = 1;
     config.workload = to_json(most->workload);
-    const Scenario scenario = resolver.resolve(config);
-    const TaskGraph graph = scenario.graph();
-    const Experiment experiment(scenario, graph);
-    return overlap::confidence_of(scenario, graph, experiment, {experiment.makespan(Effects()), 0}, true);
+    return predict(resolver.resolve(config), true).confidence;
 }
 
 }  // namespace overlap

@@ -1,7 +1,7 @@
 #pragma once
 
+#include "sim/confidence/confidence.hpp"
 #include "sim/report/page/page.hpp"
-#include "sim/report/run/confidence.hpp"
 #include "sim/transformer/study.hpp"
 
 namespace overlap {

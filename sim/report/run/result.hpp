@@ -5,10 +5,10 @@
 #include <vector>
 
 #include "models/resources.hpp"
+#include "sim/confidence/confidence.hpp"
 #include "sim/core/config_reader.hpp"
 #include "sim/core/energy.hpp"
 #include "sim/core/timeline.hpp"
-#include "sim/report/run/confidence.hpp"
 
 namespace overlap {
 
@@ -88,7 +88,7 @@ struct RunResult {
     std::optional<Energy> energy;            ///< none if the device's constants are unknown
     std::size_t tasks = 0;
     std::string engine;
-    bool own_kernel = false;  ///< some schedule of it needs a kernel that no vendor's library has
+    bool own_kernel = false;           ///< some schedule of it needs a kernel that no vendor's library has
     int gpus = 0, simulated_gpus = 0;  ///< GPUs that are not simulated are each like one that is
     double wall_ms = 0;
     Timeline timeline;

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "models/evidence.hpp"
+#include "sim/confidence/evidence.hpp"
 #include "sim/core/input_keys.hpp"
 
 namespace overlap {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "models/evidence.hpp"
+#include "sim/confidence/evidence.hpp"
 
 namespace overlap {
 

@@ -1,8 +1,8 @@
-#include "sim/run/accuracy.hpp"
+#include "sim/confidence/accuracy.hpp"
 
 #include <array>
 
-#include "sim/report/run/confidence.hpp"
+#include "sim/confidence/confidence.hpp"
 
 namespace overlap {
 namespace {

@@ -12,6 +12,8 @@
 
 namespace overlap {
 
+struct Machine;
+
 /// How a price came about, best first.
 enum class Basis { measured, fitted, published, derived, estimate };
 inline const std::array<std::string, 5> basis_names{"measured", "fitted", "published", "derived", "estimate"};
@@ -69,6 +71,9 @@ struct MachineEvidence {
 /// Reads sources and errors from a device file and its calibration. Source texts of device files begin with
 /// "measured:", "derived:" or "estimate:", or cite a publication.
 MachineEvidence evidence_of(const Json& device, const Json& calibration);
+
+/// Of a machine; empty for one made in a test or a fit.
+const MachineEvidence& evidence_of(const Machine& machine);
 
 /// Of a host file: the sources of its calls' times, and its "error_pct".
 Evidence evidence_of_host(const Json& host);

@@ -1,7 +1,8 @@
-#include "models/evidence.hpp"
+#include "sim/confidence/evidence.hpp"
 
 #include <algorithm>
 
+#include "models/cost_model.hpp"
 #include "models/kernel_calibration.hpp"
 
 namespace overlap {
@@ -169,6 +170,11 @@ MachineEvidence evidence_of(const Json& device, const Json& calibration) {
     all.schedules = measured_errors(calibration, "schedules");
     all.layers = measured_errors(calibration, "layers");
     return all;
+}
+
+const MachineEvidence& evidence_of(const Machine& machine) {
+    static const MachineEvidence none;
+    return machine.evidence == nullptr ? none : *machine.evidence;
 }
 
 Evidence evidence_of_host(const Json& host) {

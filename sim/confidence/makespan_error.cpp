@@ -1,13 +1,13 @@
-#include "sim/run/makespan_error.hpp"
+#include "sim/confidence/makespan_error.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <set>
 
 #include "models/library_kernel.hpp"
+#include "sim/confidence/evidence.hpp"
 #include "sim/core/ranges.hpp"
 #include "sim/core/shown.hpp"
-#include "sim/run/steady.hpp"
 
 namespace overlap {
 namespace {
@@ -58,21 +58,6 @@ private:
         largest_collective = std::max(largest_collective, work.operand);
         const auto kernel = library.all_reduces.find(work.kernel);
         libraries.insert(kernel == library.all_reduces.end() ? library.name : kernel->second.name);
-    }
-};
-
-/// Factors on the times of each kind of work.
-struct Lengthened {
-    double gemm = 1, dma = 1, kernels = 1, collectives = 1, grouped = 1, attention = 1, host = 1;
-
-    double of(const Task& task) const {
-        if (const auto* shape = std::get_if<GemmShape>(&task.work)) return shape->groups > 1 ? grouped : gemm;
-        if (const auto* kernel = std::get_if<MemoryBoundWork>(&task.work))
-            return kernel->attention.sequences > 0 ? attention : 1;
-        if (task.kind() == TaskKind::collective) return collectives;
-        if (task.kind() == TaskKind::host) return host;
-        if (task.kind() != TaskKind::copy) return 1;
-        return task.by_dma() ? dma : kernels;
     }
 };
 
@@ -134,14 +119,13 @@ Evidence weakest(const std::set<std::string>& keys, const std::map<std::string, 
     return all;
 }
 
-/// What is known about the prices of a graph's work. `overlapped`: see confidence_of.
-std::vector<Priced> prices_in(const TaskGraph& graph, const Machine& machine,
-                              const std::vector<std::string>& models, bool overlapped, const Host* host) {
-    const MachineEvidence& known = machine.evidence;
-    const Kinds kinds(graph, machine);
+std::vector<Priced> prices_in(const PricedRun& run) {
+    const Machine& machine = run.machine;
+    const MachineEvidence& known = evidence_of(machine);
+    const Kinds kinds(run.graph, machine);
     std::vector<Priced> all;
-    const bool roofline = contains(models, "gemm_roofline");
-    const bool timed = kinds.all_gemms_measured && !roofline && !contains(models, "gemm_tiled");
+    const bool roofline = contains(run.models, "gemm_roofline");
+    const bool timed = kinds.all_gemms_measured && !roofline && !contains(run.models, "gemm_tiled");
     for (const DType dtype : kinds.gemms) {
         Evidence evidence = known.gemm.contains(dtype) ? known.gemm.at(dtype) : Evidence();
         // A fit that counts as derived was made on another machine.
@@ -166,7 +150,8 @@ std::vector<Priced> prices_in(const TaskGraph& graph, const Machine& machine,
     add_kernels(kinds.grouped, "grouped GEMM", Basis::derived, &Lengthened::grouped, "grouped GEMMs");
     add_kernels(kinds.attention, "attention", Basis::estimate, &Lengthened::attention, "attention");
     const auto beside = [&](const char* name, const Evidence& evidence, double Lengthened::*factor) {
-        if (overlapped && !kinds.gemms.empty()) all.push_back({{name, evidence}, factor, "contention", true});
+        if (run.overlapped && !kinds.gemms.empty())
+            all.push_back({{name, evidence}, factor, "contention", true});
     };
     if (kinds.largest_dma > Bytes()) {
         const bool small = kinds.largest_dma.si() < small_copy;
@@ -187,10 +172,11 @@ std::vector<Priced> prices_in(const TaskGraph& graph, const Machine& machine,
         if (known.collective_beside_gemms.error)
             beside("library beside GEMMs", known.collective_beside_gemms, &Lengthened::collectives);
     }
-    if (kinds.host_calls && host != nullptr)
-        all.push_back(
-            {{"host calls of " + host->name, evidence_of_host(host->file)}, &Lengthened::host, "host calls"});
-    expect(all, known.accuracy.get(), is_measured_program(host, known));
+    if (kinds.host_calls && run.host != nullptr)
+        all.push_back({{"host calls of " + run.host->name, evidence_of_host(run.host->file)},
+                       &Lengthened::host,
+                       "host calls"});
+    expect(all, known.accuracy.get(), is_measured_program(run.host, known));
     return all;
 }
 
@@ -246,15 +232,15 @@ void add_cause(Confidence& confidence, const std::string& name, double share) {
 
 std::vector<MissedFigure> missed_by(const std::string& kind, const Machine& machine) {
     std::vector<MissedFigure> missed;
-    if (machine.evidence.accuracy)
-        for (const MissedFigure& figure : machine.evidence.accuracy->missed)
+    if (const auto& accuracy = evidence_of(machine).accuracy)
+        for (const MissedFigure& figure : accuracy->missed)
             if (figure.kind == kind && figure.device == machine.topology.device().name)
                 missed.push_back(figure);
     return missed;
 }
 
 /// "library collectives beside GEMMs": the works whose overlap, or whose sum, makes the makespan.
-std::string kind_of_run(const std::vector<Priced>& prices, bool own_kernel, bool overlapped) {
+std::string kind_of_run(const std::vector<Priced>& prices, const PricedRun& run) {
     std::vector<std::string> computation, communication;
     for (const Priced& one : prices) {
         if (one.contention || one.factor == &Lengthened::host) continue;
@@ -263,47 +249,52 @@ std::string kind_of_run(const std::vector<Priced>& prices, bool own_kernel, bool
         std::vector<std::string>& list = computes ? computation : communication;
         if (!contains(list, one.kind)) list.push_back(one.kind);
     }
-    const std::string moved = own_kernel ? own_kernels : joined(communication, " and ");
+    const std::string moved = run.own_kernel ? own_kernels : joined(communication, " and ");
     const std::string computed = joined(computation, " and ");
     if (moved.empty() || computed.empty()) return moved + computed;
-    return moved + (overlapped || own_kernel ? " beside " : " and ") + computed;
+    return moved + (run.overlapped || run.own_kernel ? " beside " : " and ") + computed;
 }
 
 }  // namespace
 
-std::vector<PricedPart> priced_parts(const TaskGraph& graph, const Machine& machine,
-                                     const std::vector<std::string>& models, bool overlapped,
-                                     const Host* host) {
-    return mapped(prices_in(graph, machine, models, overlapped, host), &Priced::part);
+double Lengthened::of(const Task& task) const {
+    if (const auto* shape = std::get_if<GemmShape>(&task.work)) return shape->groups > 1 ? grouped : gemm;
+    if (const auto* kernel = std::get_if<MemoryBoundWork>(&task.work))
+        return kernel->attention.sequences > 0 ? attention : 1;
+    if (task.kind() == TaskKind::collective) return collectives;
+    if (task.kind() == TaskKind::host) return host;
+    if (task.kind() != TaskKind::copy) return 1;
+    return task.by_dma() ? dma : kernels;
 }
 
-Confidence confidence_of(const Scenario& scenario, const TaskGraph& graph, const Experiment& experiment,
-                         const Makespans::value_type& run, bool overlapped) {
-    const auto [makespan, seed] = run;
-    const Machine& machine = *scenario.machine;
-    const std::vector<Priced> prices =
-        prices_in(graph, machine, scenario.cost_models, overlapped, scenario.host.get());
+std::vector<PricedPart> priced_parts(const PricedRun& run) {
+    return mapped(prices_in(run), &Priced::part);
+}
+
+Confidence confidence_of(const PricedRun& run, Seconds period,
+                         const std::function<Seconds(const Lengthened&)>& with) {
+    const Machine& machine = run.machine;
+    const MachineEvidence& evidence = evidence_of(machine);
+    const std::vector<Priced> prices = prices_in(run);
     Confidence confidence;
     confidence.parts = mapped(prices, &Priced::part);
-    confidence.kind = kind_of_run(prices, scenario.needs_own_kernel(), overlapped);
+    confidence.kind = kind_of_run(prices, run);
     confidence.missed = missed_by(confidence.kind, machine);
     // Measured schedules are those that `replay` runs once, all enqueued beforehand by one thread: GEMMs and copies,
     // without own kernels, barriers and library collectives. Measured layers are dense ones on one GPU.
-    const bool other_work = has_streaming(graph) || std::ranges::any_of(prices, [](const Priced& one) {
+    const bool other_work = has_streaming(run.graph) || std::ranges::any_of(prices, [](const Priced& one) {
                                 return one.factor == &Lengthened::collectives;
                             });
-    const bool is_schedule = !scenario.needs_own_kernel() && !other_work && !has_barriers(graph) &&
-                             scenario.repeat == Repeat::once;
-    const bool is_layer = machine.topology.gpus() == 1 && is_dense_layer(graph);
-    const auto& known = is_layer ? machine.evidence.layers : machine.evidence.schedules;
-    if (known && (is_layer || is_schedule) && enqueued_beforehand(scenario.host.get())) {
+    const bool is_schedule = !run.own_kernel && !other_work && !has_barriers(run.graph) && run.once;
+    const bool is_layer = machine.topology.gpus() == 1 && is_dense_layer(run.graph);
+    const auto& known = is_layer ? evidence.layers : evidence.schedules;
+    if (known && (is_layer || is_schedule) && enqueued_beforehand(run.host)) {
         confidence.measured = known;
         return confidence;
     }
-    if (makespan == Seconds()) return confidence;
-    const Accuracy* accuracy = machine.evidence.accuracy.get();
+    if (period == Seconds()) return confidence;
+    const Accuracy* accuracy = evidence.accuracy.get();
     if (accuracy != nullptr) confidence.p90_over_mean = accuracy->p90_over_mean;
-    const Seconds period = period_of(scenario, graph, makespan);
     for (const auto factor :
          {&Lengthened::gemm, &Lengthened::dma, &Lengthened::kernels, &Lengthened::collectives,
           &Lengthened::grouped, &Lengthened::attention, &Lengthened::host}) {
@@ -315,19 +306,16 @@ Confidence confidence_of(const Scenario& scenario, const TaskGraph& graph, const
         const bool ends = period.si() * (1 + error) < longest_simulated;
         Lengthened factors;
         factors.*factor = ends ? 1 + error : 1 / (1 + error);
-        const Seconds changed = experiment.makespan(effects_of(scenario), seed,
-                                                    [&](const Task& task) { return factors.of(task); });
-        const double share = std::abs(period_of(scenario, graph, changed, factors.host) / period - 1) / error;
+        const double share = std::abs(with(factors) / period - 1) / error;
         for (const Priced* one : weakest) {
             add_cause(confidence, one->part.name, one->own * share);
             add_cause(confidence, one->width, one->widened * share);
         }
     }
     if (accuracy == nullptr) return confidence;
-    const std::string& program =
-        is_measured_program(scenario.host.get(), machine.evidence) ? any_run : another_program;
+    const std::string& program = is_measured_program(run.host, evidence) ? any_run : another_program;
     add_cause(confidence, program, width_of(*accuracy, program));
-    if (scenario.needs_own_kernel()) add_cause(confidence, own_kernels, width_of(*accuracy, own_kernels));
+    if (run.own_kernel) add_cause(confidence, own_kernels, width_of(*accuracy, own_kernels));
     if (machine.topology.nodes() > 1)
         add_cause(confidence, several_nodes, width_of(*accuracy, several_nodes));
     return confidence;

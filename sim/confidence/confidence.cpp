@@ -1,4 +1,4 @@
-#include "sim/report/run/confidence.hpp"
+#include "sim/confidence/confidence.hpp"
 
 #include <algorithm>
 #include <cmath>

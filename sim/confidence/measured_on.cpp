@@ -1,4 +1,4 @@
-#include "models/measured_on.hpp"
+#include "sim/confidence/measured_on.hpp"
 
 #include <algorithm>
 #include <set>

@@ -2,7 +2,7 @@
 
 #include <filesystem>
 
-#include "models/evidence.hpp"
+#include "sim/confidence/evidence.hpp"
 
 namespace overlap {
 
