@@ -17,20 +17,10 @@
 #include "sim/transformer/layer.hpp"
 #include "sim/transformer/possible.hpp"
 #include "sim/transformer/step_request.hpp"
+#include "sim/transformer/step_study.hpp"
 #include "sim/transformer/study_report.hpp"
 
 namespace overlap {
-
-struct ModelFlags {
-    std::string config, topology, dtype, phase = "forward", format = "text", write, html, kernels = "library";
-    std::vector<std::string> what_if;
-    std::vector<std::int64_t> tokens{4096};
-    std::optional<std::int64_t> layers;
-    StepRequest request;
-    bool all = false, cool = false, known_part = false;
-    int seeds = 3;
-    std::vector<std::string> given;  ///< flags that only models have
-};
 
 namespace {
 
@@ -59,13 +49,17 @@ std::string attention_prices(const Model& model, const StepShape& shape, const M
 /// That what a GPU holds is more than it has memory for; empty if it fits.
 std::string memory_note(const Model& model, const std::vector<StepStudy>& steps, const Machine& machine) {
     Bytes most;
-    for (const StepStudy& step : steps) most = std::max(most, least_memory(model, step.shape));
+    for (const StepStudy& step : steps) {
+        Bytes held = least_memory(model, step.shape);
+        if (step.shape.phase == Phase::training) held += kept_activations(model, step.shape);
+        most = std::max(most, held);
+    }
     const Bytes capacity = machine.topology.device().hbm_capacity;
     if (most <= capacity) return "";
     const auto gigabytes = [](Bytes bytes) { return std::to_string(std::llround(bytes.si() * 1e-9)); };
     const Phase phase = steps.front().shape.phase;
     return std::string("does not fit: weights") +
-           (phase == Phase::training ? ", gradients and optimiser states"
+           (phase == Phase::training ? ", gradients, optimiser states and activations"
             : phase == Phase::decode ? ", keys and values"
                                      : "") +
            " take " + gigabytes(most) + " GB a GPU, which has " + gigabytes(capacity);
@@ -205,13 +199,25 @@ ModelReport studied(const ModelFlags& flags, const ConfigFolder& folder, StudyOp
     const Machine machine = folder.machine(flags.topology, WhatIf(options.run.what_if, flags_place));
     StepRequest request = flags.request;
     request.phase = static_cast<Phase>(place_of(phase_names, flags.phase));
+    request.recompute = static_cast<Recompute>(place_of(recompute_names, flags.recompute));
+    if (!flags.pipeline.empty())
+        request.pipeline.order = static_cast<PipelineOrder>(place_of(pipeline_order_names, flags.pipeline));
+    else if (request.pipeline.chunks > 1)
+        request.pipeline.order = PipelineOrder::interleaved;
+    if (request.has_batch() && contains(flags.given, "--tokens"))
+        throw UserError(flags_place +
+                        ": --tokens goes without --micro-batch and --global-batch, which count sequences");
+    if (request.pipeline.virtual_stages() > 1 && !request.global_batch)
+        throw UserError(flags_place + ": --pp needs --global-batch");
     take_formats(flags.dtype, machine, request, model);
     const Parallelism spread = spread_of(request, machine.topology.gpus());
     std::vector<StepShape> shapes;
-    for (const std::int64_t tokens : flags.tokens) {
-        shapes.push_back(step_of(request, model, spread, tokens));
-        require_possible(model, shapes.back(), flags_place);
-    }
+    if (request.has_batch())
+        shapes.push_back(step_of_batch(request, model, spread, flags_place));
+    else
+        for (const std::int64_t tokens : flags.tokens)
+            shapes.push_back(step_of(request, model, spread, tokens));
+    for (const StepShape& shape : shapes) require_possible(model, shape, flags_place);
     ModelReport report{model, machine.topology.name(), machine.topology.device().name, {}, {}};
     std::size_t parts = 0;
     for (const StepShape& shape : shapes)
@@ -288,90 +294,6 @@ std::vector<std::pair<RunConfig, double>> runs_of_step(const ModelFlags& flags, 
     return mapped(studied(flags, folder, options, resolver).steps.front().lists, [&](const ListStudy& list) {
         return std::pair(config_of(list, flags), static_cast<double>(list.count));
     });
-}
-
-std::shared_ptr<ModelFlags> add_model_flags(CLI::App& app) {
-    CLI::App* command = &app;
-    auto flags = std::make_shared<ModelFlags>();
-    command
-        ->add_option(
-            "config", flags->config,
-            "config.json of a Hugging Face model, or a name in configs/models; or an operator list, such as "
-            "dlrm_128: a workload file, or a name in configs/workloads")
-        ->required();
-    command->add_option("--topology", flags->topology, "Machine: a file, or a name in configs/topologies")
-        ->required();
-    command
-        ->add_option("--tokens", flags->tokens, "Tokens of a step on all GPUs together; several: 4096,16384")
-        ->delimiter(',')
-        ->check(CLI::Range(std::int64_t{1}, std::int64_t{100'000'000}));
-    command->add_option("--phase", flags->phase, "forward, training, prefill, decode; default forward")
-        ->check(CLI::IsMember(std::vector<std::string>(phase_names.begin(), phase_names.end())));
-    command
-        ->add_option(
-            "--sequence", flags->request.sequence,
-            "Tokens of a sequence, default all, at most the model's longest context; decode: tokens of "
-            "each context, default 8192")
-        ->check(CLI::Range(std::int64_t{1}, std::int64_t{100'000'000}));
-    const CLI::Range degrees(1, 1'000'000);
-    command
-        ->add_option(
-            "--tp", flags->request.tensor,
-            "Degree of tensor parallelism, over neighbouring GPUs; default: GPUs / dp, but 1 with --ep or "
-            "--fsdp")
-        ->check(degrees);
-    command
-        ->add_option("--ep", flags->request.experts,
-                     "Degree of expert parallelism, over neighbouring GPUs; default 1")
-        ->check(degrees);
-    command->add_option("--dp", flags->request.data, "Degree of data parallelism; default: GPUs / tp")
-        ->check(degrees);
-    command->add_flag(
-        "--fsdp", flags->request.sharded,
-        "Data-parallel GPUs share weights, gradients and optimiser states (PyTorch fully_shard, ZeRO-3)");
-    command
-        ->add_option(
-            "--imbalance", flags->request.imbalance,
-            "Exponent of the power law by which tokens go to experts, such as 1.2; default 0: evenly")
-        ->check(CLI::Range(0.0, 10.0));
-    command->add_flag(
-        "--sequence-parallel", flags->request.sequence_parallel,
-        "Norms work on shares of the tokens: all-gathers and reduce-scatters instead of all-reduces");
-    std::vector<std::string> formats(dtype_names.begin(), dtype_names.end());
-    append(formats, weight_format_names());
-    command
-        ->add_option(
-            "--dtype", flags->dtype,
-            "Operands of GEMMs, or how weights are stored (fp8_block, nvfp4 ...); default: by the model's "
-            "quantization_config, else bf16")
-        ->check(CLI::IsMember(formats));
-    command->add_option("--layers", flags->layers, "Number of layers; default: as many as the model has")
-        ->check(CLI::Range(std::int64_t{1}, std::int64_t{100'000}));
-    command->add_flag("--known-part", flags->known_part,
-                      "Read a model without its layers of kinds that are not known, instead of refusing it");
-    command
-        ->add_option(
-            "--kernels", flags->kernels,
-            "library: only schedules that run with the kernels of a vendor's GEMM library; any: also those "
-            "that need a kernel of one's own, with the result of library beside it; default library")
-        ->check(CLI::IsMember({"any", "library"}));
-    command->add_flag(
-        "--all-candidates", flags->all,
-        "Simulate all candidates of sim advise for each pair; default: a selection of each kind");
-    command->add_flag(
-        "--cool", flags->cool,
-        "Cool GPUs. Default: the settled clock of back-to-back steps, where the device's power constants are known");
-    command
-        ->add_option("--seeds", flags->seeds,
-                     "Number of simulations if the machine leaves the order of DMA copies open; default 3")
-        ->check(CLI::Range(1, most_seeds));
-    add_what_if_flag(*command, flags->what_if);
-    command->parse_complete_callback([flags, command] {
-        for (const char* name : {"--tokens", "--phase", "--sequence", "--tp", "--ep", "--dp", "--fsdp",
-                                 "--imbalance", "--sequence-parallel", "--dtype", "--layers", "--known-part"})
-            if (command->count(name) > 0) flags->given.emplace_back(name);
-    });
-    return flags;
 }
 
 void add_model_command(CLI::App& app) {

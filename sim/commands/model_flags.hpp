@@ -7,11 +7,22 @@
 
 #include "sim/run/config_folder.hpp"
 #include "sim/run/run_config.hpp"
+#include "sim/transformer/step_request.hpp"
 
 namespace overlap {
 
 /// Which step of which model runs on which machine.
-struct ModelFlags;
+struct ModelFlags {
+    std::string config, topology, dtype, phase = "forward", format = "text", write, html, kernels = "library";
+    std::string pipeline, recompute = "none";
+    std::vector<std::string> what_if;
+    std::vector<std::int64_t> tokens{4096};
+    std::optional<std::int64_t> layers;
+    StepRequest request;
+    bool all = false, cool = false, known_part = false;
+    int seeds = 3;
+    std::vector<std::string> given;  ///< flags that only models have
+};
 
 /// The flags of a model's step, without those of an output.
 std::shared_ptr<ModelFlags> add_model_flags(CLI::App& command);

@@ -43,25 +43,33 @@ AttentionCall call_of(const AttentionShape& a, const StepShape& step, const Head
 
 /// The same of all sequences of a GPU.
 double pairs_of(const AttentionShape& a, const StepShape& step, Whole most) {
-    const Whole rows = rows_of(step), rest = rows % step.sequence;
-    return static_cast<double>(rows / step.sequence) * attended(a, static_cast<double>(step.sequence), most) +
-           attended(a, static_cast<double>(rest), most);
+    const Whole rows = rows_of(step) * step.spread.context, rest = rows % step.sequence;
+    const double pairs =
+        static_cast<double>(rows / step.sequence) * attended(a, static_cast<double>(step.sequence), most) +
+        attended(a, static_cast<double>(rest), most);
+    return pairs / step.spread.context;  // parts of a sequence are spread so that each has as many
 }
 
 /// One fused kernel for all sequences: QKᵀ and PV of the pairs that are attended to; Q, K and V read once, the result
 /// written once. Softmax is not counted.
 StreamingWork whole_sequences(const AttentionShape& a, const StepShape& step, const Heads& heads,
                               const OperatorList& list) {
-    const Whole rows = rows_of(step);
+    const Whole rows = rows_of(step), attended_rows = rows * step.spread.context;
     const double pairs = pairs_of(a, step, window_of(a));
     const Whole keys = a.latent() ? heads.queries : heads.keys;
-    StreamingWork work = list.streams(rows * (heads.queries * a.head_dim + keys * (a.head_dim + a.value_dim)),
-                                      rows * heads.queries * a.value_dim);
+    StreamingWork work =
+        list.streams(rows * heads.queries * a.head_dim + attended_rows * keys * (a.head_dim + a.value_dim),
+                     rows * heads.queries * a.value_dim);
     work.flops = Flops(2 * pairs * static_cast<double>(heads.queries * (a.head_dim + a.value_dim)));
     work.dtype = output_type(step.dtype);
     work.attention = call_of(a, step, heads, AttentionKind::prefill);
-    work.attention.sequences = narrowed<std::int32_t>(share(rows, step.sequence), "the number of sequences");
-    work.attention.tokens = narrowed<std::int32_t>(std::min<std::int64_t>(rows, step.sequence), "a sequence");
+    work.attention.sequences =
+        narrowed<std::int32_t>(share(attended_rows, step.sequence), "the number of sequences");
+    work.attention.tokens =
+        narrowed<std::int32_t>(std::min<std::int64_t>(attended_rows, step.sequence), "a sequence");
+    // A part of the queries is priced as all queries of a part of the heads, which are as many FLOPs.
+    work.attention.heads = static_cast<std::int16_t>(share(work.attention.heads, step.spread.context));
+    work.attention.kv_heads = std::min(work.attention.kv_heads, work.attention.heads);
     return work;
 }
 
@@ -156,6 +164,11 @@ std::size_t add_attention(const Model& model, const AttentionShape& a, const Ste
         const Whole rotated = rows * (heads.queries + heads.keys) * a.head_dim;
         if (a.rotary) list.add("rotary", list.streams(rotated, rotated));
     }
+    if (step.spread.context > 1)
+        list.add("context_gather", list.collective(CollectiveKind::all_gather, rows * step.spread.context,
+                                                   a.latent() ? a.kv_rank + a.rope_dim
+                                                              : heads.keys * (a.head_dim + a.value_dim),
+                                                   true, step.spread.context_group()));
     list.add("attention", step.phase == Phase::decode ? one_token(a, step, heads, list)
                                                       : whole_sequences(a, step, heads, list));
     if (a.latent() && step.phase == Phase::decode)

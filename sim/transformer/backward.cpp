@@ -9,11 +9,13 @@ namespace {
 constexpr double attention_backward = 2.5;
 class Backward {
 public:
-    Backward(const StepShape& step, OperatorList list, std::size_t end)
-        : step_(step), forward_(list.operators()), list_(std::move(list)), chain_(end - 1) {}
+    Backward(const StepShape& step, OperatorList list, std::size_t after)
+        : step_(step), forward_(list.operators()), list_(std::move(list)), chain_(after) {
+        list_.cast_operands(step);
+    }
 
-    OperatorList build(std::size_t first) && {
-        for (std::size_t index = chain_ + 1; index-- > first;) {
+    OperatorList build(std::size_t first, std::size_t end) && {
+        for (std::size_t index = end; index-- > first;) {
             const Operator& op = forward_[index];
             if (const auto* gemm = std::get_if<GemmShape>(&op.work))
                 of_gemm(index, *gemm);
@@ -23,6 +25,7 @@ public:
                 of_stream(op.name, std::get<StreamingWork>(op.work));
         }
         finish_weights();
+        list_.keep_operands();
         return std::move(list_);
     }
 
@@ -73,6 +76,8 @@ private:
     /// also reads the result.
     void of_stream(const std::string& name, const StreamingWork& work) {
         finish_weights();
+        if (step_.recompute == Recompute::selective && work.attention.sequences > 0)
+            chain_ = list_.add(name + "_again", work, {chain_});
         StreamingWork back = work;
         back.read = work.read + (work.flops > Flops() ? 2.0 : 1.0) * work.written;
         back.written = work.read;
@@ -116,8 +121,9 @@ private:
 
 }  // namespace
 
-OperatorList with_backward(const StepShape& step, OperatorList list, std::size_t first, std::size_t end) {
-    return Backward(step, std::move(list), end).build(first);
+OperatorList with_backward(const StepShape& step, OperatorList list, std::size_t first, std::size_t end,
+                           std::size_t after) {
+    return Backward(step, std::move(list), after).build(first, end);
 }
 
 }  // namespace overlap

@@ -1,6 +1,7 @@
 #include "sim/transformer/layer.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 #include "sim/core/ranges.hpp"
 #include "sim/transformer/weights.hpp"
@@ -97,6 +98,30 @@ void add_feed_forward(const Model& model, const LayerShape& layer, const StepSha
 
 }  // namespace
 
+void OperatorList::add_cast(const std::string& name, const decltype(Operator::work)& work,
+                            std::vector<std::size_t>& needs) {
+    const auto* gather = std::get_if<CollectiveWork>(&work);
+    const auto* gemm = std::get_if<GemmShape>(&work);
+    const auto is_narrow = [&](const CollectiveWork* one) {
+        return one != nullptr && one->kind == CollectiveKind::all_gather && one->dtype == dtype_;
+    };
+    const auto is_gathered = [&](std::size_t need) {
+        return is_narrow(std::get_if<CollectiveWork>(&operators_[need].work));
+    };
+    double numbers = 0;
+    if (is_narrow(gather) && !name.ends_with("_regather"))
+        numbers = gather->operand / element_size(dtype_) / gather->group.members(cast_on_);
+    if (gemm != nullptr && !name.ends_with("_wgrad") && std::ranges::none_of(needs, is_gathered))
+        numbers =
+            static_cast<double>(gemm->m) * static_cast<double>(gemm->k) * static_cast<double>(gemm->batch);
+    if (numbers == 0) return;
+    operators_.push_back(
+        {name + "_cast",
+         StreamingWork{numbers * element_size(output_type(dtype_)), numbers * 2 * element_size(dtype_)},
+         std::move(needs)});
+    needs = {last()};
+}
+
 std::size_t add_gather(const StepShape& step, const std::string& name, std::int64_t columns,
                        std::size_t source, OperatorList& list) {
     if (!shards_sequence(step)) return source;
@@ -112,17 +137,23 @@ void add_reduce(const StepShape& step, const std::string& name, std::int64_t col
     list.add(name, list.collective(kind, rows_of(step), columns, true, step.spread.tensor_group()));
 }
 
-std::vector<LayerKind> layer_kinds(const Model& model) {
-    std::vector<LayerKind> kinds;
-    std::vector<std::size_t> places;  // of shapes
+std::vector<std::size_t> kinds_of_layers(const Model& model) {
+    std::vector<std::size_t> shapes, kinds;
     for (std::int64_t layer = 0; layer < model.layers; ++layer) {
         const std::size_t shape = model.shape_of[static_cast<std::size_t>(layer) % model.shape_of.size()];
-        const std::size_t place = place_of(places, shape);
-        if (place == places.size()) {
-            places.push_back(shape);
-            kinds.push_back({"", 0, model.shapes[shape]});
-        }
-        ++kinds[place].count;
+        kinds.push_back(place_of(shapes, shape));
+        if (kinds.back() == shapes.size()) shapes.push_back(shape);
+    }
+    return kinds;
+}
+
+std::vector<LayerKind> layer_kinds(const Model& model) {
+    std::vector<LayerKind> kinds;
+    std::int64_t layer = 0;
+    for (const std::size_t kind : kinds_of_layers(model)) {
+        const std::size_t shape = model.shape_of[static_cast<std::size_t>(layer++) % model.shape_of.size()];
+        if (kind == kinds.size()) kinds.push_back({"", 0, model.shapes[shape]});
+        ++kinds[kind].count;
     }
     name_kinds(kinds);
     return kinds;
@@ -131,6 +162,7 @@ std::vector<LayerKind> layer_kinds(const Model& model) {
 std::vector<Operator> layer_operators(const Model& model, const StepShape& step, const LayerKind& kind) {
     const LayerShape& layer = kind.shape;
     OperatorList list(step.dtype);
+    list.cast_operands(step);
     const Whole hidden = norm_rows_of(step) * model.hidden;
     const bool exchanged = layer.of_experts() && step.spread.experts > 1;
     const bool parallel = layer.parallel && layer.mixes() && layer.has_mlp();
@@ -164,7 +196,10 @@ std::vector<Operator> layer_operators(const Model& model, const StepShape& step,
     return with_weights(step, std::move(list).take(), held_weights(model, step, layer), WeightsOf::neighbour);
 }
 
-std::vector<Operator> head_operators(const Model& model, const StepShape& step) {
+std::vector<Operator> head_operators(const Model& model, const StepShape& given) {
+    StepShape step = given;
+    // Megatron-Core and TransformerEngine's recipes train the layers in a narrow type, not what is around them.
+    if (casts_operands(step)) step.dtype = output_type(step.dtype);
     OperatorList list(step.dtype);
     const Whole rows = rows_of(step), norm_rows = norm_rows_of(step);
     list.add("embedding", list.streams(norm_rows * model.hidden, norm_rows * model.hidden), {});
@@ -194,7 +229,40 @@ Bytes kept_bytes(const Model& model, const StepShape& step, const LayerKind& kin
     return sum;
 }
 
+/// Results of the operators of a forward pass that its backward pass reads. Gathered rows are gathered again, and of a sum
+/// over GPUs only the sum is kept.
+Bytes kept_results(const std::vector<Operator>& operators, int gpus) {
+    std::vector<Bytes> results;
+    for (const Operator& op : operators) {
+        Bytes& result = results.emplace_back();
+        if (const auto* gemm = std::get_if<GemmShape>(&op.work))
+            result = matrix_size(gemm->m, gemm->n, output_type(gemm->dtype)) * gemm->batch;
+        if (const auto* kernel = std::get_if<StreamingWork>(&op.work)) result = kernel->written;
+        const auto* collective = std::get_if<CollectiveWork>(&op.work);
+        if (collective == nullptr || collective->kind == CollectiveKind::all_gather) continue;
+        result = collective->operand;
+        if (collective->kind == CollectiveKind::reduce_scatter)
+            result = result / collective->group.members(gpus);
+        if (collective->kind != CollectiveKind::all_to_all)
+            for (const std::size_t need : op.needs) results[need] = Bytes();
+    }
+    return std::accumulate(results.begin(), results.end(), Bytes());
+}
+
 }  // namespace
+
+Bytes kept_activations(const Model& model, const StepShape& step) {
+    StepShape forward = step;
+    forward.phase = Phase::forward;
+    Bytes sum;
+    for (const LayerKind& kind : layer_kinds(model)) {
+        const double layers = static_cast<double>(kind.count) / step.spread.stages;
+        sum += layers * (step.recompute == Recompute::full
+                             ? matrix_size(norm_rows_of(step), model.hidden, output_type(step.dtype))
+                             : kept_results(layer_operators(model, forward, kind), step.spread.gpus));
+    }
+    return step.pipeline.in_flight() * sum + kept_results(head_operators(model, forward), step.spread.gpus);
+}
 
 Bytes least_memory(const Model& model, const StepShape& step) {
     // Mixed precision with Adam (arXiv 1910.02054, section 3.1): weight and gradient of 2 bytes, and three numbers of
@@ -207,7 +275,7 @@ Bytes least_memory(const Model& model, const StepShape& step) {
     };
     Bytes sum = held(head_weights(model, step), stored ? unquantised : each);
     for (const LayerKind& kind : layer_kinds(model)) {
-        const auto count = static_cast<double>(kind.count);
+        const double count = static_cast<double>(kind.count) / step.spread.stages;
         Bytes of_layer;
         for (const HeldWeights& weights : held_weights(model, step, kind.shape))
             of_layer += held(weights, stored ? Bytes(step.stored.bytes()) : each);
@@ -232,10 +300,11 @@ Flops flops_of(const std::vector<Operator>& operators) {
 Flops model_flops(const Model& model, const StepShape& step) {
     StepShape alone = step;
     alone.spread = {};
+    alone.recompute = Recompute::none;
     Flops sum = flops_of(head_operators(model, alone));
     for (const LayerKind& kind : layer_kinds(model))
         sum += static_cast<double>(kind.count) * flops_of(layer_operators(model, alone, kind));
-    return sum;
+    return static_cast<double>(step.pipeline.micro_batches) * sum;
 }
 
 }  // namespace overlap

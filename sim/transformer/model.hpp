@@ -107,6 +107,8 @@ struct LayerKind {
 };
 /// The kinds in the order of their first layers.
 std::vector<LayerKind> layer_kinds(const Model& model);
+/// Of each layer its place in layer_kinds.
+std::vector<std::size_t> kinds_of_layers(const Model& model);
 
 /// Numbers of weights, biases included.
 std::int64_t layer_parameters(const Model& model, const LayerShape& layer);

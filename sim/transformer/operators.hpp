@@ -8,17 +8,29 @@
 
 namespace overlap {
 
+/// Whether a training step makes operands of a narrower type of what other kernels write.
+inline bool casts_operands(const StepShape& step) {
+    return step.phase == Phase::training && element_size(step.dtype) < element_size(output_type(step.dtype));
+}
+
 /// Builds a list of operators. Each needs the one before, unless its caller names others.
 class OperatorList {
 public:
-    OperatorList(DType dtype, std::vector<Operator> operators = {})
-        : dtype_(dtype), operators_(std::move(operators)) {}
+    explicit OperatorList(DType dtype) : dtype_(dtype) {}
+
+    /// From now on, a kernel casts what a GEMM reads, or before it an all-gather; the GEMM of a weight's gradient has
+    /// both of its operands from others.
+    void cast_operands(const StepShape& step) {
+        if (casts_operands(step)) cast_on_ = step.spread.gpus / step.spread.stages;
+    }
+    void keep_operands() { cast_on_ = 0; }
 
     std::size_t last() const { return operators_.size() - 1; }
     const std::vector<Operator>& operators() const { return operators_; }
     std::vector<Operator> take() && { return std::move(operators_); }
 
     std::size_t add(const std::string& name, decltype(Operator::work) work, std::vector<std::size_t> needs) {
+        if (cast_on_ > 0) add_cast(name, work, needs);
         operators_.push_back({name, std::move(work), std::move(needs)});
         return last();
     }
@@ -50,8 +62,14 @@ public:
     }
 
 private:
+    /// Reads a number of the wide type, and writes it and its transpose in the narrow one, which the gradient of the
+    /// weights reads (TransformerEngine's cast_transpose).
+    void add_cast(const std::string& name, const decltype(Operator::work)& work,
+                  std::vector<std::size_t>& needs);
+
     static constexpr std::int64_t most_of_gemm = 1'000'000'000;  // as of lists in files
     DType dtype_;
+    int cast_on_ = 0;  ///< GPUs of a stage; 0: no casts
     std::vector<Operator> operators_;
 };
 
@@ -83,7 +101,8 @@ std::size_t add_gather(const StepShape& step, const std::string& name, std::int6
 /// Sums the partial results of a GEMM whose K is divided among GPUs.
 void add_reduce(const StepShape& step, const std::string& name, std::int64_t columns, OperatorList& list);
 
-/// Appends the gradients of operators `first` to `end` − 1 in reverse order, after operator `end` − 1.
-OperatorList with_backward(const StepShape& step, OperatorList list, std::size_t first, std::size_t end);
+/// Appends the gradients of operators `first` to `end` − 1 in reverse order, after operator `after`.
+OperatorList with_backward(const StepShape& step, OperatorList list, std::size_t first, std::size_t end,
+                           std::size_t after);
 
 }  // namespace overlap

@@ -31,19 +31,47 @@ std::string undivided(const Model& model, int parts) {
     return "";
 }
 
+void require_iteration(const Model& model, const StepShape& step, const std::string& where) {
+    const Pipeline& pipeline = step.pipeline;
+    const auto number = [](std::int64_t value) { return std::to_string(value); };
+    if (step.phase != Phase::training && (!pipeline.is_trivial() || step.recompute != Recompute::none))
+        throw UserError(where +
+                        ": --pp, --micro-batch, --global-batch and --recompute need --phase training");
+    if (pipeline.virtual_stages() > model.layers)
+        throw UserError(where + ": --pp " + number(pipeline.stages) + " by --vp " + number(pipeline.chunks) +
+                        " needs as many layers, " + model.name + " has " + number(model.layers));
+    const bool interleaved = pipeline.order == PipelineOrder::interleaved;
+    if (interleaved != pipeline.chunks > 1)
+        throw UserError(where + ": --pipeline interleaved goes with --vp above 1, and no other order does");
+    if (interleaved && pipeline.micro_batches % pipeline.stages != 0)
+        throw UserError(where + ": --pipeline interleaved needs a multiple of --pp " +
+                        number(pipeline.stages) + " micro-batches, not " + number(pipeline.micro_batches));
+    if (step.spread.context == 1) return;
+    if (step.phase == Phase::decode)
+        throw UserError(where + ": --cp is for whole sequences, which --phase decode does not have");
+    for (const LayerShape& layer : model.shapes)
+        if (layer.scan.columns > 0)
+            throw UserError(where + ": --cp is for attention, but " + model.name + " has layers with scans");
+    require_divides(step.sequence, step.spread.context, "--sequence", where);
+}
+
 }  // namespace
 
 void require_possible(const Model& model, const StepShape& step, const std::string& where) {
     const Parallelism& spread = step.spread;
     const auto number = [](int value) { return std::to_string(value); };
-    const std::int64_t needed = std::int64_t{spread.tensor} * spread.data;
+    const std::int64_t needed = std::int64_t{spread.tensor} * spread.data * spread.stages;
     if (needed != spread.gpus)
-        throw UserError(where + ": --tp " + number(spread.tensor) + " and --dp " + number(spread.data) +
-                        " are for " + std::to_string(needed) + " GPUs, the topology has " +
-                        number(spread.gpus));
-    if (spread.gpus % spread.experts != 0)
+        throw UserError(where + ": --tp " + number(spread.tensor) +
+                        (spread.context > 1 ? ", --cp " + number(spread.context) : "") +
+                        (spread.stages > 1 ? ", --pp " + number(spread.stages) : "") + " and --dp " +
+                        number(spread.data / spread.context) + " are for " + std::to_string(needed) +
+                        " GPUs, the topology has " + number(spread.gpus));
+    if (spread.gpus / spread.stages % spread.experts != 0)
         throw UserError(where + ": --ep " + number(spread.experts) + " does not divide the " +
-                        number(spread.gpus) + " GPUs of the topology");
+                        number(spread.gpus / spread.stages) + " GPUs of the topology" +
+                        (spread.stages > 1 ? " that a stage has" : ""));
+    require_iteration(model, step, where);
     if (spread.sharded && spread.data == 1)
         throw UserError(where + ": --fsdp needs --dp above 1: it shares weights among data-parallel GPUs");
     if (spread.experts > 1 && !model.has_experts())
@@ -55,7 +83,8 @@ void require_possible(const Model& model, const StepShape& step, const std::stri
         throw UserError(where + ": --sequence-parallel needs --tp above 1");
     if (step.phase == Phase::decode && model.encoder)
         throw UserError(where + ": " + model.name + " is an encoder, which generates no tokens");
-    require_divides(step.tokens, spread.sequence ? spread.gpus : spread.data, "--tokens", where);
+    require_divides(step.tokens, spread.sequence ? spread.gpus / spread.stages : spread.data, "--tokens",
+                    where);
     if (const std::string what = undivided(model, spread.tensor); !what.empty()) {
         std::vector<std::string> allowed;
         for (int degree = 1; degree <= spread.gpus; ++degree)

@@ -6,6 +6,7 @@
 
 #include "sim/core/operators.hpp"
 #include "sim/transformer/model.hpp"
+#include "sim/transformer/pipeline.hpp"
 
 namespace overlap {
 
@@ -17,22 +18,32 @@ namespace overlap {
 enum class Phase { forward, training, prefill, decode };
 inline const std::array<std::string, 4> phase_names{"forward", "training", "prefill", "decode"};
 
+/// What a layer computes again before its backward pass, instead of keeping it (arXiv 2205.05198).
+/// - selective: attention between its two projections.
+/// - full: all, from the layer's input.
+enum class Recompute { none, selective, full };
+inline const std::array<std::string, 3> recompute_names{"none", "selective", "full"};
+
 /// How a step is spread over the GPUs of a topology, with ranks in Megatron-LM's order: GPUs of a tensor-parallel
-/// group are neighbours, those of a data-parallel group are `tensor` ranks apart. Experts are spread over `experts`
-/// neighbours, whole ones on each; where `experts` is 1 they are cut like all other weights. `tensor` times `data` is
-/// `gpus`, of which `experts` is a divisor.
+/// group are neighbours, those of a data-parallel group are `tensor` ranks apart, stages of a pipeline are blocks of
+/// neighbours. Experts are spread over `experts` neighbours, whole ones on each; where `experts` is 1 they are cut like
+/// all other weights. `tensor` times `data` times `stages` is `gpus`; `experts` divides the GPUs of a stage.
 struct Parallelism {
     int gpus = 1;
-    int tensor = 1, experts = 1, data = 1;
+    int tensor = 1, experts = 1;
+    int data = 1;           ///< GPUs that hold the same weights, in a stage and beside tensor parallelism
     bool sequence = false;  ///< norms work on a share of the tokens, between all-gathers and reduce-scatters
     bool sharded =
-        false;  ///< the GPUs of a data-parallel group each hold a share of its weights (FSDP, ZeRO-3)
+        false;        ///< the GPUs of a data-parallel group each hold a share of its weights (FSDP, ZeRO-3)
+    int stages = 1;   ///< of a pipeline
+    int context = 1;  ///< neighbours of a data-parallel group that each have a part of every sequence
 
     RankGroup tensor_group() const { return group(tensor, 1); }
     RankGroup experts_group() const { return group(experts, 1); }
     RankGroup data_group() const { return group(data, tensor); }
+    RankGroup context_group() const { return group(context, tensor); }
     /// GPUs that hold the same experts, where experts are spread.
-    int expert_copies() const { return gpus / experts; }
+    int expert_copies() const { return gpus / stages / experts; }
     RankGroup expert_copies_group() const { return group(expert_copies(), experts); }
 
 private:
@@ -50,8 +61,11 @@ struct StepShape {
     std::int64_t sequence = 4096;  ///< tokens of a sequence; decode: tokens of its context
     DType dtype = DType::bf16;
     Parallelism spread;
-    double imbalance = 0;  ///< exponent of the power law by which tokens go to experts; 0: balanced
+    double imbalance = 0;      ///< exponent of the power law by which tokens go to experts; 0: balanced
     WeightFormat stored = {};  ///< of the layers' weights in memory, in inference
+    Recompute recompute = Recompute::none;
+    Pipeline pipeline = {};    ///< `tokens` are those of one micro-batch of each copy of the model
+    bool accumulates = false;  ///< gradients are kept for the next micro-batch: no sums of them, no optimiser
 };
 
 /// Whether each all-reduce is replaced by a reduce-scatter and an all-gather.
@@ -61,6 +75,10 @@ inline bool shards_sequence(const StepShape& step) {
 /// Tokens of the GEMMs of a GPU.
 inline std::int64_t rows_of(const StepShape& step) {
     return step.tokens / step.spread.data;
+}
+/// Of all micro-batches.
+inline std::int64_t all_tokens(const StepShape& step) {
+    return step.tokens * step.pipeline.micro_batches;
 }
 /// Tokens of the norms of a GPU.
 inline std::int64_t norm_rows_of(const StepShape& step) {

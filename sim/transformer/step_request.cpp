@@ -83,22 +83,43 @@ Model named_model(const std::string& name, const ConfigFolder& folder, Unread un
 
 Parallelism spread_of(const StepRequest& request, int gpus) {
     Parallelism spread{gpus, 1, request.experts.value_or(1), 1, request.sequence_parallel, request.sharded};
-    const int left = request.data ? gpus / *request.data : spread.experts > 1 || request.sharded ? 1 : gpus;
+    spread.stages = request.pipeline.stages;
+    spread.context = request.context;
+    const int part = gpus / spread.stages / spread.context;
+    const int left = request.data ? part / *request.data : spread.experts > 1 || request.sharded ? 1 : part;
     spread.tensor = request.tensor.value_or(std::max(left, 1));
-    spread.data = request.data.value_or(std::max(gpus / spread.tensor, 1));
-    if (std::int64_t{spread.tensor} * spread.data != gpus &&
-        std::int64_t{spread.tensor} * spread.data * spread.experts == gpus)
+    spread.data = request.data.value_or(std::max(part / spread.tensor, 1));
+    if (std::int64_t{spread.tensor} * spread.data != part &&
+        std::int64_t{spread.tensor} * spread.data * spread.experts == part)
         spread.data *= spread.experts;
+    spread.data *= spread.context;
     return spread;
 }
 
 StepShape step_of(const StepRequest& request, const Model& model, const Parallelism& spread,
                   std::int64_t tokens) {
     StepShape step{request.phase, tokens, 0, request.dtype, spread, request.imbalance, request.stored};
+    step.recompute = request.recompute;
     step.sequence = request.sequence.value_or(
         step.phase == Phase::decode
             ? std::min<std::int64_t>(model.longest, 8192)
             : std::min<std::int64_t>(model.longest, std::max<std::int64_t>(tokens / spread.data, 1)));
+    return step;
+}
+
+StepShape step_of_batch(const StepRequest& request, const Model& model, const Parallelism& spread,
+                        const std::string& where) {
+    const std::int64_t copies = spread.data / spread.context, micro = request.micro_batch.value_or(1),
+                       together = micro * copies, global = request.global_batch.value_or(together);
+    if (global % together != 0)
+        throw UserError(where + ": --global-batch " + std::to_string(global) +
+                        " is no multiple of --micro-batch times data parallelism (" + std::to_string(micro) +
+                        " x " + std::to_string(copies) + ")");
+    const std::int64_t sequence = request.sequence.value_or(std::min<std::int64_t>(model.longest, 4096));
+    StepShape step = step_of(request, model, spread, together * sequence);
+    step.sequence = sequence;
+    step.pipeline = request.pipeline;
+    step.pipeline.micro_batches = global / together;
     return step;
 }
 

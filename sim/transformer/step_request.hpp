@@ -17,6 +17,13 @@ struct StepRequest {
     std::optional<int> tensor, experts, data;
     bool sequence_parallel = false, sharded = false;
     double imbalance = 0;
+    int context = 1;
+    Pipeline pipeline = {};  ///< its number of micro-batches follows from the two below
+    Recompute recompute = Recompute::none;
+    std::optional<std::int64_t> micro_batch, global_batch;  ///< sequences
+
+    /// Whether the batch is given in sequences, not in tokens.
+    bool has_batch() const { return micro_batch || global_batch; }
 };
 
 /// The JSON of a config.json, with null for the Infinity and NaN that Python's json writes and JSON does not have.
@@ -30,9 +37,13 @@ Model named_model(const std::string& name, const ConfigFolder& folder, Unread un
 /// that is empty. Training computes in bf16 unless `dtype` says otherwise. The model's notes say what was taken.
 void take_formats(const std::string& dtype, const Machine& machine, StepRequest& request, Model& model);
 
-/// Tensor parallelism over the GPUs that data and expert parallelism leave. Where tensor, experts and data multiply
-/// to the number of GPUs, data counts the copies of the experts.
+/// Tensor parallelism over the GPUs that stages, parts of sequences, data and expert parallelism leave. Where tensor,
+/// experts and data multiply to the number of GPUs, data counts the copies of the experts.
 Parallelism spread_of(const StepRequest& request, int gpus);
+
+/// The step of a global batch, in micro-batches; see StepShape::tokens. Throws UserError that begins with `where`.
+StepShape step_of_batch(const StepRequest& request, const Model& model, const Parallelism& spread,
+                        const std::string& where);
 
 StepShape step_of(const StepRequest& request, const Model& model, const Parallelism& spread,
                   std::int64_t tokens);

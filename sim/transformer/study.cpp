@@ -21,8 +21,6 @@ public:
         return mapped(lists_, [this](const ListStudy& list) { return simulated(list); });
     }
 
-    const Machine& machine() const { return *machine_; }
-
 private:
     ListStudy simulated(ListStudy list) {
         Scenario serial = fastest_serial(list);
@@ -93,7 +91,6 @@ private:
     Scenario fastest_serial(ListStudy& list) {
         std::optional<std::pair<Scenario, Seconds>> best;
         const Scenario copies = resolver_.resolve(config_of(list.workload));
-        machine_ = copies.machine;
         std::vector<Candidate> candidates;
         for (const auto& [agent, transfer] :
              {std::pair("dma", "pull"), std::pair("dma", "push"), std::pair("cu", "push")})
@@ -205,7 +202,6 @@ private:
     const StudyOptions& options_;
     Resolver& resolver_;
     Baselines baselines_;
-    std::shared_ptr<const Machine> machine_;  ///< of the last list
     std::vector<std::shared_ptr<const Machine>> parts_;
     std::map<std::tuple<std::string, int, int>, std::optional<PairCandidates>> known_;
 };
@@ -218,6 +214,8 @@ ListStudy list_of(const std::string& name, std::int64_t count, std::vector<Opera
     return list;
 }
 
+}  // namespace
+
 std::vector<ListStudy> lists_of(const Model& model, const StepShape& step) {
     std::vector<ListStudy> lists;
     for (const LayerKind& kind : layer_kinds(model))
@@ -226,10 +224,14 @@ std::vector<ListStudy> lists_of(const Model& model, const StepShape& step) {
     return lists;
 }
 
-}  // namespace
+std::vector<ListStudy> simulated(std::vector<ListStudy> lists, const StudyOptions& options,
+                                 Resolver& resolver) {
+    return StepSimulator(std::move(lists), options, resolver).simulated();
+}
 
 std::size_t parts_of(const Model& model, const StepShape& step) {
     std::size_t parts = 0;
+    const std::size_t passes = step.pipeline.is_trivial() ? 1 : 3;
     for (const ListStudy& list : lists_of(model, step)) {
         ++parts;
         const auto& operators = std::get<std::vector<Operator>>(list.workload.content);
@@ -239,42 +241,19 @@ std::size_t parts_of(const Model& model, const StepShape& step) {
                 ++first;
             }
     }
-    return parts;
-}
-
-StepStudy study(const Model& model, const StepShape& step, const StudyOptions& options, Resolver& resolver) {
-    StepSimulator simulator(lists_of(model, step), options, resolver);
-    StepStudy result;
-    result.shape = step;
-    result.lists = simulator.simulated();
-    for (const ListStudy& list : result.lists) {
-        const auto times = static_cast<double>(list.count);
-        result.whole += times * list.whole;
-        result.cut += times * list.cut;
-        result.exposed_whole += times * list.exposed_whole;
-        result.exposed_cut += times * list.exposed_cut;
-    }
-    const auto& peaks = simulator.machine().topology.device().peak;
-    if (const auto peak = peaks.find(step.dtype); peak != peaks.end()) {
-        const Seconds least =
-            model_flops(model, step) / (static_cast<double>(step.spread.gpus) * peak->second);
-        result.mfu_whole = least / result.whole;
-        result.mfu_cut = least / result.cut;
-    }
-    return result;
+    return passes * parts;
 }
 
 StepStudy study(const Workload& list, const StudyOptions& options, Resolver& resolver) {
     if (list.pair() != nullptr)
         throw UserError("workload " + in_quotes(list.name) +
                         " is a pair; a step needs a list of operators (for a pair: sim advise --workload)");
-    StepSimulator simulator({list_of(list.name, 1, std::get<std::vector<Operator>>(list.content))}, options,
-                            resolver);
     StepStudy result;
     result.shape.tokens = 0;
-    result.lists = simulator.simulated();
+    result.lists =
+        simulated({list_of(list.name, 1, std::get<std::vector<Operator>>(list.content))}, options, resolver);
     static_cast<StudyTimes&>(result) = result.lists.front();
-    result.shape.spread.gpus = simulator.machine().topology.gpus();
+    result.shape.spread.gpus = result.lists.front().run->machine->topology.gpus();
     return result;
 }
 

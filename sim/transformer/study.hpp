@@ -49,14 +49,24 @@ struct ListStudy : StudyTimes {
     std::optional<SteadyState> steady_whole, steady_cut;  ///< of lists that follow one another
 };
 
+/// An iteration in micro-batches: what its times are made of, without overlap and with it.
+struct PipelineStudy {
+    PipelineTimes whole, cut;
+    Seconds send;                           ///< of one micro-batch to the next stage
+    StageTimes slowest_whole, slowest_cut;  ///< virtual stage
+};
+
 /// One step: all layers, one behind the other, and what is around them.
 struct StepStudy : StudyTimes {
     StepShape shape;  ///< 0 tokens: of an operator list that is no model's
     std::vector<ListStudy> lists;
+    std::optional<PipelineStudy> pipeline;     ///< none: one pass of all tokens through all layers
     std::optional<double> mfu_whole, mfu_cut;  ///< model_flops over time, GPUs and peak; none without a peak
     /// With own kernels allowed: the time with overlap by library kernels only.
     std::optional<Seconds> cut_by_library;
-    double tokens_per_second(Seconds time) const { return static_cast<double>(shape.tokens) / time.si(); }
+    double tokens_per_second(Seconds time) const {
+        return static_cast<double>(all_tokens(shape)) / time.si();
+    }
 };
 
 /// For which clock GEMMs are priced.
@@ -77,17 +87,17 @@ struct StudyOptions {
     std::function<void()> done = nullptr;  ///< called after each of the parts_of a study
 };
 
+/// The lists of a pass, of which only names, counts and operators are given: layers of each kind, and the head.
+std::vector<ListStudy> lists_of(const Model& model, const StepShape& step);
+/// Such lists simulated, as study() does.
+std::vector<ListStudy> simulated(std::vector<ListStudy> lists, const StudyOptions& options,
+                                 Resolver& resolver);
+
 /// Lists and pairs of a step.
 std::size_t parts_of(const Model& model, const StepShape& step);
 
-/// Simulates a layer of each kind and the head: every operator whole, by the fastest of DMA copies, copy kernels and
-/// the vendor's library, for the list or for each pair; then with the schedules of pairs with which the list is
-/// fastest (ListSearch). Layers of a kind are alike, so one of them is simulated. The search is at the clock that
-/// settles with nothing cut, the result at its own. Throws UserError.
-StepStudy study(const Model& model, const StepShape& step, const StudyOptions& options, Resolver& resolver);
-
-/// The same of an operator list, such as a training iteration of another kind of model. Its step has no tokens and no
-/// MFU. Throws UserError, also for a pair instead of a list.
+/// study() of step_study.hpp of an operator list, such as a training iteration of another kind of model. Its step has no
+/// tokens and no MFU. Throws UserError, also for a pair instead of a list.
 StepStudy study(const Workload& list, const StudyOptions& options, Resolver& resolver);
 
 }  // namespace overlap

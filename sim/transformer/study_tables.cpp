@@ -43,9 +43,23 @@ Json list_study_json(const ListStudy& list) {
     return json;
 }
 
+Json pipeline_json(const Pipeline& pipeline, const PipelineStudy& study) {
+    return {{"stages", pipeline.stages},
+            {"chunks", pipeline.chunks},
+            {"order", pipeline_order_names[static_cast<std::size_t>(pipeline.order)]},
+            {"micro_batches", pipeline.micro_batches},
+            {"send_us", to_microseconds(study.send)},
+            {"forward_serial_us", to_microseconds(study.slowest_whole.forward)},
+            {"forward_overlapped_us", to_microseconds(study.slowest_cut.forward)},
+            {"backward_serial_us", to_microseconds(study.slowest_whole.backward)},
+            {"backward_overlapped_us", to_microseconds(study.slowest_cut.backward)},
+            {"bubble_serial", bubble(study.whole)},
+            {"bubble_overlapped", bubble(study.cut)}};
+}
+
 Json step_json(const StepStudy& step) {
     const auto of_model = [&](auto value) { return step.shape.tokens == 0 ? Json() : Json(value); };
-    Json json{{"tokens", of_model(step.shape.tokens)}, {"sequence", of_model(step.shape.sequence)}};
+    Json json{{"tokens", of_model(all_tokens(step.shape))}, {"sequence", of_model(step.shape.sequence)}};
     add_times(step, json);
     json["speedup"] = step.whole / step.cut;
     if (step.cut_by_library) {
@@ -56,6 +70,7 @@ Json step_json(const StepStudy& step) {
     json["tokens_per_s_overlapped"] = of_model(step.tokens_per_second(step.cut));
     json["mfu_serial"] = or_null(step.mfu_whole);
     json["mfu_overlapped"] = or_null(step.mfu_cut);
+    if (step.pipeline) json["pipeline"] = pipeline_json(step.shape.pipeline, *step.pipeline);
     json["lists"] = mapped(step.lists, list_study_json);
     return json;
 }
@@ -77,7 +92,7 @@ bool ModelReport::has_own_kernels() const {
 }
 
 std::string label_of(const StepStudy& step) {
-    return step.shape.tokens == 0 ? "step" : std::to_string(step.shape.tokens) + " tokens";
+    return step.shape.tokens == 0 ? "step" : std::to_string(all_tokens(step.shape)) + " tokens";
 }
 
 std::string serial_of(const ListStudy& list) {
@@ -106,7 +121,10 @@ std::string to_text(const Parallelism& spread) {
     if (spread.tensor > 1) parts.push_back("tp " + std::to_string(spread.tensor));
     if (spread.sequence) parts.push_back("sequence-parallel");
     if (spread.experts > 1) parts.push_back("ep " + std::to_string(spread.experts));
-    if (spread.data > 1) parts.push_back("dp " + std::to_string(spread.data));
+    if (spread.stages > 1) parts.push_back("pp " + std::to_string(spread.stages));
+    if (spread.context > 1) parts.push_back("cp " + std::to_string(spread.context));
+    if (const int copies = spread.data / spread.context; copies > 1)
+        parts.push_back("dp " + std::to_string(copies));
     if (spread.sharded) parts.push_back("fsdp");
     return parts.empty() ? "one GPU" : joined(parts);
 }
@@ -126,7 +144,10 @@ Json to_json(const ModelReport& report) {
                      {"dtype", name_of(shape.dtype)},
                      {"tp", shape.spread.tensor},
                      {"ep", shape.spread.experts},
-                     {"dp", shape.spread.data},
+                     {"pp", shape.spread.stages},
+                     {"cp", shape.spread.context},
+                     {"dp", shape.spread.data / shape.spread.context},
+                     {"recompute", recompute_names[static_cast<std::size_t>(shape.recompute)]},
                      {"sequence_parallel", shape.spread.sequence},
                      {"fsdp", shape.spread.sharded}});
     json["gemm_library"] = or_null(library);
@@ -148,7 +169,7 @@ std::string to_csv(const ModelReport& report) {
     const auto us = [](Seconds time) { return Json(to_microseconds(time)); };
     const Json none;
     for (const StepStudy& step : report.steps) {
-        const Json tokens = step.shape.tokens == 0 ? none : Json(step.shape.tokens);
+        const Json tokens = step.shape.tokens == 0 ? none : Json(all_tokens(step.shape));
         const auto add_sum = [&](const std::string& name, std::int64_t count, const StudyTimes& sum) {
             add({tokens, name, count, none, us(sum.whole), us(sum.cut), us(sum.exposed_whole),
                  us(sum.exposed_cut), none, none, none, none});

@@ -57,12 +57,36 @@ std::string list_text(const ListStudy& list, const TimeScale& scale, std::size_t
            clock_text(list) + "\n";
 }
 
+std::string pipeline_text(const StepShape& shape, const PipelineStudy& study, std::size_t width) {
+    const Pipeline& pipeline = shape.pipeline;
+    const TimeScale scale(study.slowest_whole.backward);
+    const auto sum = [&](const char* name, Seconds StageTimes::*time) {
+        return sum_line(name, scale.format(study.slowest_whole.*time), scale.format(study.slowest_cut.*time),
+                        width) +
+               " " + scale.unit() + "\n";
+    };
+    std::string text = std::to_string(pipeline.micro_batches) + " micro-batches";
+    if (pipeline.stages > 1)
+        text += ", " + std::to_string(pipeline.stages) + " stages" +
+                (pipeline.chunks > 1 ? " of " + std::to_string(pipeline.chunks) + " chunks" : "") + ", " +
+                pipeline_order_names[static_cast<std::size_t>(pipeline.order)] + ", a send takes " +
+                us_text(study.send) + " us";
+    text += "\n" + sum("  forward, slowest stage", &StageTimes::forward) +
+            sum("  backward", &StageTimes::backward) + sum("  last micro-batch, more", &StageTimes::last);
+    if (pipeline.stages > 1)
+        text += sum_line("  bubble", fixed(100 * bubble(study.whole), 1), fixed(100 * bubble(study.cut), 1),
+                         width) +
+                " %\n";
+    return text;
+}
+
 std::string step_text(const StepStudy& step, std::size_t width) {
     const TimeScale scale(std::max(step.whole, step.cut));
     const auto sum = [&](const char* name, Seconds whole, Seconds cut) {
         return sum_line(name, scale.format(whole), scale.format(cut), width) + " " + scale.unit();
     };
-    std::string text = sum("step", step.whole, step.cut) + "  " + significant(step.whole / step.cut) + " x\n";
+    std::string text = step.pipeline ? pipeline_text(step.shape, *step.pipeline, width) : "";
+    text += sum("step", step.whole, step.cut) + "  " + significant(step.whole / step.cut) + " x\n";
     if (step.cut_by_library)
         text += sum("  with library kernels", step.whole, *step.cut_by_library) + "  " +
                 significant(step.whole / *step.cut_by_library) + " x\n";

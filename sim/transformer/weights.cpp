@@ -105,12 +105,12 @@ private:
     DType type_;  ///< of gathered weights and reduced gradients
 };
 
-void add_all(const std::vector<Operator>& operators, OperatorList& list) {
+void add_all(const std::vector<Operator>& operators, OperatorList& list, const std::string& again = "") {
     const std::size_t offset = list.operators().size();
     for (const Operator& op : operators) {
         std::vector<std::size_t> needs = op.needs;
         for (std::size_t& need : needs) need += offset;
-        list.add(op.name, op.work, needs);
+        list.add(op.name + again, op.work, needs);
     }
 }
 
@@ -135,20 +135,25 @@ std::vector<Operator> with_weights(const StepShape& step, std::vector<Operator> 
     if (sharded && of_neighbour) {
         sums = held.reduce(CollectiveKind::reduce_scatter, {last});
         gathers = held.gather("backward_", {last});
-    } else if (!sharded) {
+    } else if (!sharded && !step.accumulates) {
         held.reduce(CollectiveKind::all_reduce, {last});
     }
-    list = with_backward(step, std::move(list), first, end);
-    if (!sharded) {
-        held.add_adam();
-    } else if (of_neighbour) {
-        held.copy_gradients_in();
-        held.copy_out("backward_", gathers);
-        held.add_shard_adam(sums);
-    } else {
-        held.copy_gradients_in();
-        held.add_shard_adam(held.reduce(CollectiveKind::reduce_scatter, {list.last()}));
+    std::size_t after = last;
+    if (step.recompute == Recompute::full && of_neighbour) {
+        const std::size_t again = list.operators().size();
+        add_all(forward, list, "_again");
+        list.require(again, last);
+        after = list.last();
     }
+    list = with_backward(step, std::move(list), first, end, after);
+    if (sharded) held.copy_gradients_in();
+    if (sharded && of_neighbour) held.copy_out("backward_", gathers);
+    if (sharded && !of_neighbour) sums = held.reduce(CollectiveKind::reduce_scatter, {list.last()});
+    if (step.accumulates) return std::move(list).take();
+    if (sharded)
+        held.add_shard_adam(sums);
+    else
+        held.add_adam();
     return std::move(list).take();
 }
 

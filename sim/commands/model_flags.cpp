@@ -1,0 +1,130 @@
+#include "sim/commands/model_flags.hpp"
+
+#include "sim/commands/scenario_flags.hpp"
+#include "sim/core/ranges.hpp"
+
+namespace overlap {
+
+std::shared_ptr<ModelFlags> add_model_flags(CLI::App& app) {
+    CLI::App* command = &app;
+    auto flags = std::make_shared<ModelFlags>();
+    command
+        ->add_option(
+            "config", flags->config,
+            "config.json of a Hugging Face model, or a name in configs/models; or an operator list, such as "
+            "dlrm_128: a workload file, or a name in configs/workloads")
+        ->required();
+    command->add_option("--topology", flags->topology, "Machine: a file, or a name in configs/topologies")
+        ->required();
+    command
+        ->add_option("--tokens", flags->tokens, "Tokens of a step on all GPUs together; several: 4096,16384")
+        ->delimiter(',')
+        ->check(CLI::Range(std::int64_t{1}, std::int64_t{100'000'000}));
+    command->add_option("--phase", flags->phase, "forward, training, prefill, decode; default forward")
+        ->check(CLI::IsMember(std::vector<std::string>(phase_names.begin(), phase_names.end())));
+    command
+        ->add_option(
+            "--sequence", flags->request.sequence,
+            "Tokens of a sequence, default all, at most the model's longest context; decode: tokens of "
+            "each context, default 8192")
+        ->check(CLI::Range(std::int64_t{1}, std::int64_t{100'000'000}));
+    const CLI::Range degrees(1, 1'000'000);
+    command
+        ->add_option(
+            "--tp", flags->request.tensor,
+            "Degree of tensor parallelism, over neighbouring GPUs; default: GPUs / dp, but 1 with --ep or "
+            "--fsdp")
+        ->check(degrees);
+    command
+        ->add_option("--ep", flags->request.experts,
+                     "Degree of expert parallelism, over neighbouring GPUs; default 1")
+        ->check(degrees);
+    command->add_option("--dp", flags->request.data, "Degree of data parallelism; default: GPUs / tp")
+        ->check(degrees);
+    command
+        ->add_option("--pp", flags->request.pipeline.stages,
+                     "Stages of a pipeline, blocks of neighbouring GPUs; default 1")
+        ->check(degrees);
+    command
+        ->add_option(
+            "--vp", flags->request.pipeline.chunks,
+            "Chunks of layers of each stage (virtual stages), with --pipeline interleaved; default 1")
+        ->check(degrees);
+    command
+        ->add_option(
+            "--pipeline", flags->pipeline,
+            "Order of forward and backward passes: 1f1b, interleaved, zero_bubble; default interleaved "
+            "with --vp, else 1f1b")
+        ->check(CLI::IsMember(
+            std::vector<std::string>(pipeline_order_names.begin(), pipeline_order_names.end())));
+    command
+        ->add_option("--cp", flags->request.context,
+                     "GPUs that share each sequence, and gather its keys and values; default 1")
+        ->check(degrees);
+    const CLI::Range batches(std::int64_t{1}, std::int64_t{100'000'000});
+    command
+        ->add_option("--micro-batch", flags->request.micro_batch,
+                     "Training: sequences of a micro-batch of each copy of the model; default 1")
+        ->check(batches);
+    command
+        ->add_option(
+            "--global-batch", flags->request.global_batch,
+            "Training: sequences of an iteration, instead of --tokens; default: one micro-batch a copy")
+        ->check(batches);
+    command
+        ->add_option(
+            "--recompute", flags->recompute,
+            "What backward passes compute again instead of keeping it: none, selective (attention), full "
+            "(each layer from its input); default none")
+        ->check(CLI::IsMember(std::vector<std::string>(recompute_names.begin(), recompute_names.end())));
+    command->add_flag(
+        "--fsdp", flags->request.sharded,
+        "Data-parallel GPUs share weights, gradients and optimiser states (PyTorch fully_shard, ZeRO-3)");
+    command
+        ->add_option(
+            "--imbalance", flags->request.imbalance,
+            "Exponent of the power law by which tokens go to experts, such as 1.2; default 0: evenly")
+        ->check(CLI::Range(0.0, 10.0));
+    command->add_flag(
+        "--sequence-parallel", flags->request.sequence_parallel,
+        "Norms work on shares of the tokens: all-gathers and reduce-scatters instead of all-reduces");
+    std::vector<std::string> formats(dtype_names.begin(), dtype_names.end());
+    append(formats, weight_format_names());
+    command
+        ->add_option(
+            "--dtype", flags->dtype,
+            "Operands of GEMMs, or how weights are stored (fp8_block, nvfp4 ...); default: by the model's "
+            "quantization_config, else bf16")
+        ->check(CLI::IsMember(formats));
+    command->add_option("--layers", flags->layers, "Number of layers; default: as many as the model has")
+        ->check(CLI::Range(std::int64_t{1}, std::int64_t{100'000}));
+    command->add_flag("--known-part", flags->known_part,
+                      "Read a model without its layers of kinds that are not known, instead of refusing it");
+    command
+        ->add_option(
+            "--kernels", flags->kernels,
+            "library: only schedules that run with the kernels of a vendor's GEMM library; any: also those "
+            "that need a kernel of one's own, with the result of library beside it; default library")
+        ->check(CLI::IsMember({"any", "library"}));
+    command->add_flag(
+        "--all-candidates", flags->all,
+        "Simulate all candidates of sim advise for each pair; default: a selection of each kind");
+    command->add_flag(
+        "--cool", flags->cool,
+        "Cool GPUs. Default: the settled clock of back-to-back steps, where the device's power constants are known");
+    command
+        ->add_option("--seeds", flags->seeds,
+                     "Number of simulations if the machine leaves the order of DMA copies open; default 3")
+        ->check(CLI::Range(1, most_seeds));
+    add_what_if_flag(*command, flags->what_if);
+    command->parse_complete_callback([flags, command] {
+        for (const char* name :
+             {"--tokens", "--phase", "--sequence", "--tp", "--ep", "--dp", "--pp", "--vp", "--cp",
+              "--pipeline", "--micro-batch", "--global-batch", "--recompute", "--fsdp", "--imbalance",
+              "--sequence-parallel", "--dtype", "--layers", "--known-part"})
+            if (command->count(name) > 0) flags->given.emplace_back(name);
+    });
+    return flags;
+}
+
+}  // namespace overlap

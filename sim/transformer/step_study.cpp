@@ -1,0 +1,146 @@
+#include "sim/transformer/step_study.hpp"
+
+#include <algorithm>
+
+#include "sim/core/ranges.hpp"
+#include "sim/run/run.hpp"
+#include "sim/transformer/operators.hpp"
+
+namespace overlap {
+namespace {
+
+/// The lists of a micro-batch, those of each pass in the order of the kinds of layers, then the head.
+struct PassLists {
+    std::vector<ListStudy> forward, both;
+    std::vector<ListStudy> last;  ///< as `both`, with sums of gradients and Adam
+};
+
+/// Without overlap, or with it.
+struct Choice {
+    Seconds StudyTimes::*of_list;
+    Seconds OperatorStudy::*of_operator;
+};
+constexpr Choice in_turn{&StudyTimes::whole, &OperatorStudy::whole},
+    overlapped{&StudyTimes::cut, &OperatorStudy::cut};
+
+void add(const PassLists& lists, std::size_t list, const Choice& choice, StageTimes& stage) {
+    const Seconds forward = lists.forward[list].*choice.of_list, both = lists.both[list].*choice.of_list;
+    stage.forward += forward;
+    stage.backward += both - forward;
+    stage.last += lists.last[list].*choice.of_list - both;
+    for (const OperatorStudy& row : lists.both[list].operators)
+        if (row.name.ends_with("_wgrad")) stage.weights += row.*choice.of_operator;
+}
+
+/// Times of the virtual stages: of their layers, and of the head on the last one.
+std::vector<StageTimes> stage_times(const Model& model, const Pipeline& pipeline, const PassLists& lists,
+                                    const Choice& choice) {
+    const std::vector<std::size_t> kinds = kinds_of_layers(model);
+    std::vector<StageTimes> stages;
+    auto kind = kinds.begin();
+    for (const std::int64_t layers : layers_of_stages(pipeline, model.layers)) {
+        StageTimes& stage = stages.emplace_back();
+        for (const auto end = kind + layers; kind < end; ++kind) add(lists, *kind, choice, stage);
+    }
+    add(lists, lists.both.size() - 1, choice, stages.back());
+    return stages;
+}
+
+/// Of a micro-batch's rows, from a GPU of the first stage to its neighbour in the next.
+Seconds time_of_send(const Model& model, const StepShape& step, const StudyOptions& options,
+                     Resolver& resolver) {
+    if (step.spread.stages == 1) return {};
+    const SendWork send{matrix_size(norm_rows_of(step), model.hidden, output_type(step.dtype)),
+                        {0},
+                        {step.spread.gpus / step.spread.stages}};
+    RunConfig config = options.run;
+    config.origin = "model";
+    config.schedule = "serial";
+    config.workload = to_json(Workload{"send", "", std::vector<Operator>{{"send", send, {}}}});
+    return makespan_of(resolver.resolve(config));
+}
+
+PassLists passes_of(const Model& model, const StepShape& step, const StudyOptions& options,
+                    Resolver& resolver) {
+    StepShape forward = step, both = step;
+    forward.phase = Phase::forward;
+    both.accumulates = true;
+    // How often a GPU runs them. Forward passes are parts of the others.
+    const auto lists = [&](const StepShape& shape, const std::string& suffix, std::int64_t times) {
+        std::vector<ListStudy> all = lists_of(model, shape);
+        for (ListStudy& list : all) {
+            list.name += suffix;
+            list.count = times * share(list.count, step.spread.stages);
+        }
+        return all;
+    };
+    std::vector<ListStudy> all = lists(forward, "", 0);
+    append(all, lists(both, "", step.pipeline.micro_batches - 1));
+    append(all, lists(step, " of last micro-batch", 1));
+    all = simulated(std::move(all), options, resolver);
+    const auto part = static_cast<std::ptrdiff_t>(all.size() / 3);
+    return {{all.begin(), all.begin() + part},
+            {all.begin() + part, all.begin() + 2 * part},
+            {all.begin() + 2 * part, all.end()}};
+}
+
+/// All layers, one behind the other.
+StepStudy study_of_pass(const Model& model, const StepShape& step, const StudyOptions& options,
+                        Resolver& resolver) {
+    StepStudy result;
+    result.lists = simulated(lists_of(model, step), options, resolver);
+    for (const ListStudy& list : result.lists) {
+        result.whole += static_cast<double>(list.count) * list.whole;
+        result.cut += static_cast<double>(list.count) * list.cut;
+    }
+    return result;
+}
+
+/// An iteration in micro-batches, through the stages of a pipeline: each pass of a micro-batch through a layer is
+/// simulated as a list, with the schedules that are fastest for it, and the order of the pipeline sets these times one
+/// after another (times_of). The last micro-batch sums the gradients while its backward pass runs, and ends with Adam.
+/// Lists of the result: of a micro-batch's layers, and of the last one's. Not modelled: what passes of neighbouring
+/// layers or stages take from each other, and sends that stages wait for.
+StepStudy study_of_iteration(const Model& model, const StepShape& step, const StudyOptions& options,
+                             Resolver& resolver) {
+    const PassLists passes = passes_of(model, step, options, resolver);
+    PipelineStudy pipeline;
+    pipeline.send = time_of_send(model, step, options, resolver);
+    const auto through = [&](const Choice& choice, StageTimes& slowest) {
+        const std::vector<StageTimes> stages = stage_times(model, step.pipeline, passes, choice);
+        slowest = *std::ranges::max_element(stages, {},
+                                            [](const StageTimes& one) { return one.forward + one.backward; });
+        return times_of(step.pipeline, stages, pipeline.send);
+    };
+    pipeline.whole = through(in_turn, pipeline.slowest_whole);
+    pipeline.cut = through(overlapped, pipeline.slowest_cut);
+    StepStudy result;
+    result.whole = pipeline.whole.makespan;
+    result.cut = pipeline.cut.makespan;
+    result.pipeline = pipeline;
+    if (step.pipeline.micro_batches > 1) result.lists = passes.both;
+    append(result.lists, passes.last);
+    return result;
+}
+
+}  // namespace
+
+StepStudy study(const Model& model, const StepShape& step, const StudyOptions& options, Resolver& resolver) {
+    StepStudy result = step.pipeline.is_trivial() ? study_of_pass(model, step, options, resolver)
+                                                  : study_of_iteration(model, step, options, resolver);
+    result.shape = step;
+    for (const ListStudy& list : result.lists) {
+        result.exposed_whole += static_cast<double>(list.count) * list.exposed_whole;
+        result.exposed_cut += static_cast<double>(list.count) * list.exposed_cut;
+    }
+    const auto& peaks = result.lists.front().run->machine->topology.device().peak;
+    if (const auto peak = peaks.find(step.dtype); peak != peaks.end()) {
+        const Seconds least =
+            model_flops(model, step) / (static_cast<double>(step.spread.gpus) * peak->second);
+        result.mfu_whole = least / result.whole;
+        result.mfu_cut = least / result.cut;
+    }
+    return result;
+}
+
+}  // namespace overlap
