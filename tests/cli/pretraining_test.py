@@ -1,6 +1,9 @@
 """Iterations in micro-batches against published pre-training speeds, to which nothing was fitted; and what is refused."""
 import csv
+import dataclasses
 import json
+import os
+import sys
 import unittest
 
 from sim_case import ROOT, SimTestCase
@@ -73,6 +76,21 @@ class Pretraining(SimTestCase):
         self.assertLess(selective, full)
         self.assertLess(full, 1.45 * kept)  # a forward pass is a third of a step
         self.assertNotIn("does not fit", full_note)
+
+    def test_measured_pipelines(self):
+        # Two H200, layers by torch.compile (traces/h200_2/notes.md, Pipelines). Target of times: 4 %.
+        sys.path.insert(0, str(ROOT / "models/calibration"))
+        from pytorch import pipelines
+        folder = ROOT / "traces/h200_2/pipelines_2026_11"
+        measured = [json.loads(line) for line in (folder / "measured.jsonl").read_text(encoding="utf-8").splitlines()]
+        cases = [case for case in pipelines.cases() if case.compiled]
+        rows = [{**dataclasses.asdict(case), **pipelines.predicted(os.environ["SIM"], case)} for case in cases]
+        groups = pipelines.errors(json.loads(json.dumps(rows)), [row for row in measured if row.get("compiled")])
+        self.assertEqual({key: len(found) for key, found in groups.items()}, {("1f1b", 1, True): 6, ("interleaved", 2, True): 6})
+        for (order, _, _), found in groups.items():
+            times, _, shares = ([abs(value) for value in column] for column in zip(*found))
+            self.assertLess(sum(times) / len(times), 0.04 if order == "1f1b" else 0.09)
+            self.assertLess(sum(shares) / len(shares), 0.03)
 
     def test_refusals(self):
         training = ["model", "llama3_8b", "--topology", "h100_8", "--phase", "training"]

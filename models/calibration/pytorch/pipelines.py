@@ -2,6 +2,7 @@
 
     cd models/calibration && python3 -m pytorch.pipelines OUT.jsonl [SECONDS]      # two or more GPUs
     cd models/calibration && python3 -m pytorch.pipelines --predict SIM OUT.jsonl  # what the simulator says of the same, without GPUs
+    cd models/calibration && python3 -m pytorch.pipelines --errors OUT.jsonl MEASURED.jsonl
 
 Layers as of Llama (RMS norms, rotary embedding, fused attention, gated MLP) in bf16, forward and backward, no embedding, no output
 projection, no optimiser; the loss is a mean of squares. `compiled`: each layer by torch.compile. Every rank has `layers` /
@@ -179,7 +180,25 @@ def predicted(sim, case, ranks=2):
         return {"refused": done.stderr.strip()}
     step = json.loads(done.stdout)["steps"][0]
     adam = sum(row["overlapped_us"] * one["count"] for one in step["lists"] for row in one["operators"] if row["name"] == "adam")
-    return {"predicted_us": step["overlapped_us"] - adam, "send_us": step["pipeline"]["send_us"], "bubble": step["pipeline"]["bubble_overlapped"]}
+    pipeline = step["pipeline"]
+    passes = case.micro_batches * case.chunks * (pipeline["forward_overlapped_us"] + pipeline["backward_overlapped_us"])
+    # The passes of a stage's other chunks hide all but the last chunk's Adam.
+    return {"predicted_us": step["overlapped_us"] - adam / case.chunks, "one_gpu_us": passes, "send_us": pipeline["send_us"]}
+
+
+def errors(predictions, measured):
+    """Of times, and of the pipeline's share in them: time over that of the same passes on one GPU."""
+    def key(row):
+        return json.dumps([row[field.name] for field in dataclasses.fields(Case)])
+    known = {key(row): row for row in predictions}
+    groups = {}
+    for row in measured:
+        if row["kind"] == "pipeline":
+            said = known[key(row)]
+            group = groups.setdefault((row["order"], row["chunks"], row["compiled"]), [])
+            share = (said["predicted_us"] / said["one_gpu_us"]) / (row["us"] / row["one_gpu_us"])
+            group.append([said["predicted_us"] / row["us"] - 1, said["one_gpu_us"] / row["one_gpu_us"] - 1, share - 1])
+    return groups
 
 
 def main():
@@ -187,6 +206,14 @@ def main():
         sim, out = sys.argv[2:]
         rows = [{"kind": "prediction", **dataclasses.asdict(case), **predicted(sim, case)} for case in cases()]
         pathlib.Path(out).write_text("".join(json.dumps(row) + "\n" for row in rows))
+        return
+    if sys.argv[1] == "--errors":
+        predictions, measured = ([json.loads(line) for line in pathlib.Path(name).read_text().splitlines()] for name in sys.argv[2:])
+        print("| order | chunks | compiled | cases | time, mean | passes on one GPU, bias | pipeline over passes, mean | bias |\n|---|---|---|---|---|---|---|---|")
+        for (order, chunks, compiled), rows in errors(predictions, measured).items():
+            time_, passes, share = zip(*rows)
+            print(f"| {order} | {chunks} | {'yes' if compiled else 'no'} | {len(rows)} | {100 * statistics.mean(map(abs, time_)):.1f} % | "
+                  f"{100 * statistics.mean(passes):+.1f} % | {100 * statistics.mean(map(abs, share)):.1f} % | {100 * statistics.mean(share):+.1f} % |")
         return
     from .ranks import in_ranks, machine, write
     out, seconds = sys.argv[1], float(sys.argv[2]) if len(sys.argv) > 2 else 400
