@@ -5,10 +5,10 @@
 #include <memory>
 
 #include "sim/commands/commands.hpp"
-#include "sim/commands/graph_export.hpp"
 #include "sim/commands/progress_reporter.hpp"
 #include "sim/commands/scenario_flags.hpp"
 #include "sim/commands/terminal.hpp"
+#include "sim/core/archive.hpp"
 #include "sim/core/available_memory.hpp"
 #include "sim/core/output_file.hpp"
 #include "sim/core/ranges.hpp"
@@ -40,6 +40,13 @@ Json dry_run(const Scenario& scenario, const RunBudget& budget) {
     return json;
 }
 
+/// What --graph writes: by the end of the file's name.
+std::string graph_text(const Scenario& scenario, const std::string& file) {
+    if (file.ends_with(".dot")) return to_dot(scenario.graph());
+    const std::string text = json_text(to_json(plan_of(scenario))) + "\n";
+    return file.ends_with(".gz") ? compressed(text) : text;
+}
+
 RunResult run_with_progress(Scenario scenario, const RunBudget& budget, const RunOptions& options) {
     ProgressReporter progress("simulations", static_cast<std::uint64_t>(budget.simulations));
     scenario.simulated = progress.counter();
@@ -48,9 +55,9 @@ RunResult run_with_progress(Scenario scenario, const RunBudget& budget, const Ru
 
 void execute(const RunFlags& flags) {
     const ConfigFolder folder = ConfigFolder::standard();
-    RunConfig config = flags.scenario.config(folder);
-    config.allow_large = flags.allow_large || flags.dry_run;
     Resolver resolver(folder);
+    RunConfig config = resolver.with_machine(flags.scenario.config(folder));
+    config.allow_large = flags.allow_large || flags.dry_run;
     // Only files show more GPUs than the first, which is a representative.
     const bool whole = flags.dry_run || !flags.trace.empty() || !flags.graph.empty();
     const Scenario scenario = whole ? resolver.resolve(config) : resolver.resolve_for_numbers(config);
@@ -59,10 +66,7 @@ void execute(const RunFlags& flags) {
     if (!flags.graph.empty()) {
         const Scenario all = scenario.of_all_gpus();
         if (!flags.allow_large) require_affordable(budget_of(all), available_memory());
-        const TaskGraph graph = all.graph();
-        const bool dot = flags.graph.ends_with(".dot");
-        write_file_atomically(flags.graph,
-                              dot ? to_dot(graph) : json_text(to_json(plan_of(scenario, graph))) + "\n");
+        write_file_atomically(flags.graph, graph_text(all, flags.graph));
     }
     if (flags.dry_run) return print(json_text(dry_run(scenario, budget), 2) + "\n");
     spdlog::info("simulating {} on {}", scenario.schedule->name, scenario.machine->topology.name());
@@ -89,7 +93,9 @@ void add_run_command(CLI::App& app) {
     flags->scenario.add_to(app);
     add_format_flag(app, flags->format);
     app.add_option("--trace", flags->trace, "Write a Chrome trace, which ui.perfetto.dev opens");
-    app.add_option("--graph", flags->graph, "Write the task graph: FILE.dot, or JSON under any other name");
+    app.add_option(
+        "--graph", flags->graph,
+        "Write the task graph: FILE.dot, or a plan (see: sim schema plan), compressed as FILE.gz; --plan reads it");
     app.add_flag("--dry-run", flags->dry_run,
                  "Print the resolved config, the size of the graph, and estimates of memory and time; "
                  "simulate nothing")

@@ -100,6 +100,7 @@ RunConfig ScenarioFlags::config(const ConfigFolder& folder) const {
     };
     replace(config.topology, topology);
     replace(config.schedule, schedule);
+    if (!plan.empty()) config.plan = plan;
     replace(config.engine, engine);
     replace(config.host, host);
     if (seeds) config.seeds = seeds;
@@ -138,6 +139,9 @@ void add_host_flags(CLI::App& app, std::string& host, bool& steady) {
 void ScenarioFlags::add_to(CLI::App& app) {
     app.add_option("--topology", topology, "Machine: a file, or a name in configs/topologies");
     app.add_option("--schedule", schedule, "Overlap schedule (see: sim list)");
+    app.add_option(
+        "--plan", plan,
+        "Plan instead of a schedule, as --graph writes it or written by hand (see: sim schema plan)");
     app.add_option("--set", params, "Schedule parameter NAME=VALUE (see: sim explain SCHEDULE); repeatable")
         ->take_all();
     add_what_if_flag(app, what_if);

@@ -21,7 +21,7 @@ struct WorkloadFlags {
 
 /// Flags for a scenario: all of a run config.
 struct ScenarioFlags {
-    std::string file, topology, schedule, engine, host;
+    std::string file, topology, schedule, plan, engine, host;
     WorkloadFlags workload;
     std::vector<std::string> params, what_if, cost_models, without;
     std::optional<int> seeds;
@@ -29,7 +29,7 @@ struct ScenarioFlags {
 
     void add_to(CLI::App& app);
     /// Whether neither machine nor schedule nor config is given.
-    bool is_empty() const { return topology.empty() && schedule.empty() && file.empty(); }
+    bool is_empty() const { return topology.empty() && schedule.empty() && plan.empty() && file.empty(); }
     /// The run config that the flags give. Throws UserError.
     RunConfig config(const ConfigFolder& folder) const;
 };

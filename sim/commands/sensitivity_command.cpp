@@ -9,6 +9,7 @@
 #include "sim/core/output_file.hpp"
 #include "sim/core/ranges.hpp"
 #include "sim/core/shown.hpp"
+#include "sim/run/resolver.hpp"
 #include "sim/sensitivity/sensitivity.hpp"
 
 namespace overlap {
@@ -94,7 +95,7 @@ void add_sensitivity_command(CLI::App& app) {
     command->callback([flags, command] {
         if (!command->get_subcommands().empty()) return;
         execute(*flags, [&](const ConfigFolder& folder) {
-            return std::vector{CountedRun{flags->scenario.config(folder)}};
+            return std::vector{CountedRun{Resolver(folder).with_machine(flags->scenario.config(folder))}};
         });
     });
 }

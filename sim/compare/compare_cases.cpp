@@ -43,7 +43,7 @@ std::string scenario_of(const std::string& system, const Scenario& scenario) {
     const std::string& topology = scenario.machine->topology.name();
     std::string name = system + (topology == system ? ", " : " " + topology + ", ");
     if (pair == nullptr) {
-        name += scenario.workload.name;
+        name += scenario.has_workload() ? scenario.workload.name : "plan " + scenario.plan->origin;
     } else {
         const GemmShape& gemm = pair->gemm;
         name += operator_of(scenario.workload) + ", " + shape_name(gemm) + " " + name_of(gemm.dtype);
@@ -62,6 +62,7 @@ std::string run_of(const Scenario& scenario) {
 
 /// The schedule with its agent, and all parameters that differ from their defaults for that agent.
 std::string name_of_variant(const Scenario& scenario, const Json& params) {
+    if (scenario.plan != nullptr) return "plan " + scenario.plan->origin;
     const ScheduleEntry& schedule = *scenario.schedule;
     const Json agent = params.contains("agent") ? Json{{"agent", params["agent"]}} : Json::object();
     const Pair* pair = scenario.workload.pair();
@@ -135,8 +136,9 @@ ComparedCase compare_case(const MeasuredCase& measured, Resolver& resolver) {
     ComparedCase result;
     result.origin = measured.origin;
     result.scenario = scenario_of(measured.system, scenario);
-    result.key = measured.system + scenario.machine->topology.name() + to_json(scenario.workload).dump() +
-                 conditions_of(scenario);
+    // Of a plan that does not say what work it does no other one is an alternative.
+    const Json work = scenario.has_workload() ? to_json(scenario.workload) : scenario.plan->given;
+    result.key = measured.system + scenario.machine->topology.name() + work.dump() + conditions_of(scenario);
     result.name = name_of_variant(scenario, params);
     result.measured = measured.makespan();
     result.measured_spread = measured.spread();

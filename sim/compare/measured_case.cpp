@@ -58,7 +58,7 @@ InputKeys<CaseText> case_file_keys() {
     };
     const Json run = run_schema();
     Json scenario = object_schema("What ran, as a run config (run.schema.json); sim compare needs it. Without a host it is replay.");
-    for (const char* key : {"required", "properties"}) scenario[key] = run[key];
+    for (const char* key : {"required", "properties", "anyOf"}) scenario[key] = run[key];
     static const std::vector<InputKey<C>> keys{
         version_key<C>("measured_case"), word("kind", overlaps, "Of the line, in results of replay."), word("unit", us, "Of all times."),
         Field<C>::checked("plan", "Its number in the plans that replay ran.").whole().plain_in({1, 1e9}).or_else("none"),
@@ -127,7 +127,8 @@ struct Pool {
     void add(MeasuredCase one) {
         const RunConfig& ran = one.config;
         const Json key_of_run{one.system,   ran.topology, ran.schedule,  ran.params,
-                              ran.workload, ran.host,     ran.schedules, static_cast<int>(ran.repeat)};
+                              ran.workload, ran.host,     ran.schedules, static_cast<int>(ran.repeat),
+                              ran.plan};
         const std::string key = key_of_run.dump();
         const auto [found, is_new] = places.emplace(key, cases.size());
         if (is_new) return cases.push_back(std::move(one));

@@ -9,6 +9,7 @@
 #include <array>
 #include <fstream>
 #include <memory>
+#include <new>
 
 #include "sim/core/available_memory.hpp"
 #include "sim/core/errors.hpp"
@@ -123,6 +124,28 @@ std::filesystem::path uncompressed_file(const std::filesystem::path& file, const
     out.write(content.data(), static_cast<std::streamsize>(content.size()));
     if (kept < 0 || !out.flush()) fail(file, "has no room in memory");
     return path;
+}
+
+std::string compressed(std::string_view text) {
+    using Writer = std::unique_ptr<struct archive, decltype(&archive_write_free)>;
+    std::string result;
+    const Writer writer(archive_write_new(), archive_write_free);
+    const auto take = [](struct archive*, void* to, const void* bytes, std::size_t size) -> la_ssize_t {
+        static_cast<std::string*>(to)->append(static_cast<const char*>(bytes), size);
+        return static_cast<la_ssize_t>(size);
+    };
+    archive_write_add_filter_gzip(writer.get());
+    archive_write_set_format_raw(writer.get());
+    archive_write_set_options(writer.get(), "gzip:!timestamp,gzip:compression-level=9");
+    archive_write_set_bytes_in_last_block(writer.get(), 1);  // no padding
+    archive_write_open(writer.get(), &result, nullptr, take, nullptr);
+    const std::unique_ptr<archive_entry, decltype(&archive_entry_free)> entry(archive_entry_new(),
+                                                                             archive_entry_free);
+    archive_entry_set_filetype(entry.get(), AE_IFREG);
+    archive_write_header(writer.get(), entry.get());
+    archive_write_data(writer.get(), text.data(), text.size());
+    if (archive_write_close(writer.get()) != ARCHIVE_OK) throw std::bad_alloc();  // nothing else can fail
+    return result;
 }
 
 }  // namespace overlap

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <string_view>
 
 namespace overlap {
 
@@ -19,5 +20,8 @@ std::string decompressed(const std::filesystem::path& file, const std::string& e
 /// A file with these contents: `file` itself, or, of a compressed one, a file in memory, which stays until the
 /// program's end. For libraries that read files.
 std::filesystem::path uncompressed_file(const std::filesystem::path& file, const std::string& expected);
+
+/// `text` compressed by gzip; the same bytes on every day.
+std::string compressed(std::string_view text);
 
 }  // namespace overlap

@@ -15,9 +15,9 @@ struct Known {
 };
 
 // The first match counts.
-const std::array<Known, 14>& known_kinds() {
+const std::array<Known, 15>& known_kinds() {
     using enum FileKind;
-    static const std::array<Known, 14> kinds{{
+    static const std::array<Known, 15> kinds{{
         {chrome_trace,
          "a Chrome trace, as torch.profiler writes",
          "sim import FILE --scenario CONFIG --out CASE.json makes a measured case of it",
@@ -33,6 +33,7 @@ const std::array<Known, 14>& known_kinds() {
         {experiment, "a published experiment", "see sim reproduce", {{"cases", "scenarios", "variants"}}},
         {tolerances, "a file of claims", "sim compare CASES --tolerances FILE takes it", {{"claims"}}},
         {result, "a result of sim", "its 'config' is a run config", {{"config", "makespan_us"}}},
+        {plan, "a plan", "sim --plan FILE simulates it", {{"tasks", "gpus"}, {"tasks", "buffers"}, {"tasks", "not_placed"}}},
         {measured_case,
          "a measured case",
          "sim compare FILE takes it",
@@ -44,7 +45,7 @@ const std::array<Known, 14>& known_kinds() {
          {{"device", "fabric"}, {"device", "gpus_per_node"}}},
         {device, "a device", "a topology file names it", {{"compute_units", "hbm_GBps"}}},
         {schedule, "a preset of a schedule", "--schedule FILE takes it", {{"schedule", "workloads"}}},
-        {run_config, "a run config", "sim --config FILE runs it", {{"schedule"}, {"topology"}}},
+        {run_config, "a run config", "sim --config FILE runs it", {{"schedule"}, {"topology"}, {"plan"}}},
         {mscclpp_plan,
          "a plan of MSCCL++, which sim does not run",
          "schedules and collectives that it runs: sim list schedules; their graphs: sim --graph",

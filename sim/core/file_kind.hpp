@@ -15,6 +15,7 @@ enum class FileKind {
     experiment,
     tolerances,
     result,
+    plan,
     measured_case,
     sweep,
     topology,

@@ -37,11 +37,14 @@ struct Upgrade {
     const char* kind;
     int from;
     void (*change)(Json& file);
+    const char* lacks = nullptr;  ///< why it can't become one
 };
-const std::array<Upgrade, 4> upgrades{{{"tolerances", 1, tolerances_from_1},
-                                       {"experiment", 1, experiment_from_1},
-                                       {"device", 1, device_from_1},
-                                       {"calibration", 1, device_from_1}}};
+const std::array<Upgrade, 5> upgrades{
+    {{"tolerances", 1, tolerances_from_1},
+     {"experiment", 1, experiment_from_1},
+     {"device", 1, device_from_1},
+     {"calibration", 1, device_from_1},
+     {"plan", 1, nullptr, "left out what a simulation needs: write it anew by sim --graph"}}};
 
 }  // namespace
 
@@ -56,6 +59,8 @@ Json upgraded(Json file, const std::string& kind, const std::string& origin) {
     if (!file.is_object() || !file.contains("schema") || !file["schema"].is_number_unsigned()) return file;
     for (const Upgrade& upgrade : upgrades) {
         if (upgrade.kind != kind || file["schema"] != upgrade.from) continue;
+        if (upgrade.change == nullptr)
+            throw UserError(one_line(origin) + ": /schema: is a version that " + upgrade.lacks);
         upgrade.change(file);
         file["schema"] = upgrade.from + 1;
     }

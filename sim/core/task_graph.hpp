@@ -135,8 +135,8 @@ inline const std::array<std::string, 7> task_kind_names{"gemm",         "copy", 
 
 /// In-order queues of one GPU. Transfers to or from peer p are on stream `transfer_stream(p)`.
 inline constexpr int host_stream = -1;  ///< the host's calls, one after another
-/// Streams that a list names, beside those below: number 0 … most_side_streams − 1.
-inline constexpr int most_side_streams = 16;
+/// Streams that a list or a plan names, beside those below: number 0 … most_side_streams − 1.
+inline constexpr int most_side_streams = 64;
 constexpr int side_stream(int number) {
     return host_stream - 1 - number;
 }

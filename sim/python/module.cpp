@@ -70,18 +70,29 @@ std::shared_ptr<JsonRuns> shared_runs() {
 /// Whether the config names a file of the caller's, which may be another one the next time.
 bool names_files(const Json& config) {
     std::error_code ignored;
-    for (const char* key : {"topology", "schedule", "workload", "host"})
+    for (const char* key : {"topology", "schedule", "plan", "workload", "host"})
         if (const auto name = config.find(key); name != config.end() && name->is_string())
             if (std::filesystem::exists(name->get<std::string>(), ignored)) return true;
     return false;
 }
 
+std::shared_ptr<JsonRuns> runs_for(const Json& config) {
+    const bool fresh = config.is_object() && names_files(config);
+    return fresh ? std::make_shared<JsonRuns>(ConfigFolder::standard()) : shared_runs();
+}
+
 std::string run_one(const std::string& text) {
     return reported([&] {
         const Json config = parse_json(text, "config");
-        const bool fresh = config.is_object() && names_files(config);
-        const auto runs = fresh ? std::make_shared<JsonRuns>(ConfigFolder::standard()) : shared_runs();
-        return json_text(runs->run(config, "config"));
+        return json_text(runs_for(config)->run(config, "config"));
+    });
+}
+
+/// `plan`: as JSON text, which is read once as long as it stays among the last ones.
+std::string simulate(const std::string& text, const std::string& plan) {
+    return reported([&] {
+        const Json config = parse_json(text, "config");
+        return json_text(runs_for(config)->simulate(config, plan, "config"));
     });
 }
 
@@ -133,6 +144,7 @@ PYBIND11_MODULE(_overlap, module) {
     py::register_exception<overlap::UserError>(module, "UserError", PyExc_ValueError);
     module.attr("version") = OVERLAP_VERSION;
     module.def("run", overlap::run_one);
+    module.def("simulate", overlap::simulate);
     module.def("sweep", overlap::sweep_over);
     module.def("command", overlap::command);
     spdlog::set_level(spdlog::level::off);  // warnings are in the results; no progress on standard error

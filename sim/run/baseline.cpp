@@ -33,9 +33,24 @@ std::string name_of_serial(const Scenario& scenario) {
     return candidate.name(library_of(scenario));
 }
 
+/// Of a plan that says no workload: computation, and then communication.
+Baseline apart(const Scenario& scenario) {
+    const TaskGraph graph = scenario.graph();
+    const Scenario steady = settled(scenario, graph);
+    const Experiment own(scenario, graph);
+    const Effects effects = effects_of(scenario);
+    const auto both = [&](const Experiment& one) {
+        return one.computation(effects) + one.communication(effects, 0);
+    };
+    const Seconds makespan = steady.steady ? both(Experiment(steady, graph)) : both(own);
+    return {"computation, then transfers", period_of(steady, graph, makespan),
+            own.computation(effects), own.least_times()};
+}
+
 }  // namespace
 
 Baseline own_serial(const Scenario& own) {
+    if (!own.has_workload()) return apart(own);
     Scenario scenario = own;
     scenario.params.transfers.alike = own.serial_alike;
     const TaskGraph graph = scenario.as_enqueued(
@@ -51,7 +66,7 @@ Baseline own_serial(const Scenario& own) {
 }
 
 Baseline fastest_serial(const Scenario& scenario) {
-    if (scenario.serial_alike) return own_serial(scenario);
+    if (scenario.serial_alike || !scenario.has_workload()) return own_serial(scenario);
     const Topology& topology = scenario.machine->topology;
     std::vector<Candidate> candidates = candidates_for(scenario.workload, topology);
     append(candidates, library_candidates(scenario.workload, topology));
@@ -91,8 +106,11 @@ std::size_t Baselines::Hash::operator()(const Key& key) const {
 }
 
 Baselines::Key Baselines::key_of(const Scenario& scenario, ScheduleParams params) {
-    return {scenario.machine, scenario.host, scenario.workload.content, std::move(params), scenario.engine,
-            scenario.seeds, scenario.cost_models, scenario.without, scenario.repeat};
+    return {scenario.machine,          scenario.host,
+            scenario.workload.content, std::move(params),
+            scenario.engine,           scenario.seeds,
+            scenario.cost_models,      scenario.without,
+            scenario.repeat,           scenario.has_workload() ? nullptr : scenario.plan};
 }
 
 Baseline Baselines::own(const Scenario& scenario) {

@@ -8,10 +8,10 @@ namespace overlap {
 
 /// The workload without overlap, by the schedule `serial`.
 struct Baseline {
-    std::string name;     ///< for readers: "serial by NCCL 2.29.2", "serial/-/dma/pull"
+    std::string name;  ///< for readers: "serial by NCCL 2.29.2", "serial/-/dma/pull"
     Seconds makespan;
     Seconds computation;  ///< computation alone
-    LeastTimes least;  ///< of fastest_serial the least of all ways
+    LeastTimes least;     ///< of fastest_serial the least of all ways
 };
 /// With the scenario's own transfers.
 Baseline own_serial(const Scenario& scenario);
@@ -36,6 +36,7 @@ private:
         int seeds;
         std::vector<std::string> cost_models, without;
         Repeat repeat;
+        PlanPtr plan;  ///< of one that says no workload
 
         friend bool operator==(const Key&, const Key&) = default;
     };

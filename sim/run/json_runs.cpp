@@ -7,7 +7,17 @@
 namespace overlap {
 
 Json JsonRuns::run(const Json& config, const std::string& origin) {
-    const RunConfig read = read_run_config(config, origin);
+    return run(read_run_config(config, origin));
+}
+
+Json JsonRuns::simulate(const Json& config, const std::string& plan, const std::string& origin) {
+    RunConfig read = read_run_config(config, origin);
+    read.read = resolver_.plan_of_text(plan);
+    return run(read);
+}
+
+Json JsonRuns::run(const RunConfig& given) {
+    const RunConfig read = resolver_.with_machine(given);
     const Scenario scenario = resolver_.resolve_for_numbers(read);
     const RunResult result = overlap::run(scenario, {.record = false, .baselines = &baselines_});
     Remarks remarks = remarker_.on(read, scenario, result.makespan);

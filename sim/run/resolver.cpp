@@ -100,7 +100,7 @@ void require_named(const RunConfig& config) {
                             "; see sim list)");
     };
     required(config.topology, "topology", "ring_8");
-    required(config.schedule, "schedule", "ring_chunked");
+    if (!config.has_plan()) required(config.schedule, "schedule", "ring_chunked");
 }
 
 bool is_possible(DmaCommands commands, const Scenario& scenario) {
@@ -211,19 +211,52 @@ ScheduleParams parameters_of(const ScheduleEntry& schedule, const Json& params, 
                            schedule.single_stream, topology);
 }
 
-Scenario Resolver::resolve(const RunConfig& config) {
+PlanPtr Resolver::plan_of_text(const std::string& text) {
+    return plans_.get(
+        text, [&] { return std::make_shared<const Plan>(read_plan(parse_json(text, "plan"), "plan")); });
+}
+
+PlanPtr Resolver::plan_of(const RunConfig& config) {
+    if (config.read != nullptr || config.plan.is_null()) return config.read;
+    const auto kept = [&](Plan plan) {
+        plan.given = config.plan;
+        return std::make_shared<const Plan>(std::move(plan));
+    };
+    if (config.plan.is_object()) return kept(read_plan(config.plan, config.origin + ": /plan"));
+    const auto file = config.plan.get<std::string>();
+    return plans_.get(file, [&] { return kept(read_plan_file(file)); });
+}
+
+RunConfig Resolver::with_machine(RunConfig config) {
+    config.read = plan_of(config);
+    if (config.read == nullptr) return config;
+    const RunConfig whole = with_plan(config, *config.read);
+    config.topology = whole.topology;
+    config.what_if = whole.what_if;
+    return config;
+}
+
+Scenario Resolver::resolve(const RunConfig& given) {
+    const PlanPtr planned = plan_of(given);
+    const RunConfig config = planned == nullptr ? given : with_plan(given, *planned);
     require_named(config);
     const auto find = [&](const std::string& name) {
+        if (planned != nullptr && name == schedule_of_plans()->name) return schedule_of_plans();
         return schedules_.get(name, [&] { return folder_.schedule(name); });
     };
     const SchedulePtr kept = find(config.schedule);
     const ScheduleEntry& schedule = *kept;
-    Workload workload = this->workload(config);
+    Workload workload =
+        planned == nullptr || planned->has_workload() ? this->workload(config) : unknown_work();
     if (workload.pair() != nullptr) require_handled(schedule, workload);
     if (!config.host.empty()) enqueue_anew(workload);
 
     MachinePtr machine = this->machine(config);
     const Topology& topology = machine->topology;
+    if (planned != nullptr) {
+        require_fits(*planned, topology);
+        require_operators(*planned, workload);
+    }
     ScheduleParams params = parameters_of(schedule, config.params, workload, topology, config.origin);
     // Programs have a thread or a process a GPU. In what order hosts enqueue matters where a GPU's engines serve all
     // pulls from it in that order; elsewhere, and between two GPUs, it changes nothing.
@@ -237,7 +270,10 @@ Scenario Resolver::resolve(const RunConfig& config) {
     without(config.without);
     const bool one_order = topology.device().dma.order != QueueOrder::unspecified;
     const int seeds = config.seeds.value_or(one_order ? 1 : default_seeds);
-    Scenario scenario{sustaining(machine, machine_key(config), workload),
+    const Seconds multiplying = workload.gemms().empty() && planned != nullptr
+                                    ? multiplying_time(planned->graph, machine->calibration)
+                                    : multiplying_time(workload, machine->calibration);
+    Scenario scenario{sustaining(machine, machine_key(config), multiplying),
                       std::move(workload),
                       kept,
                       std::move(params),
@@ -252,16 +288,17 @@ Scenario Resolver::resolve(const RunConfig& config) {
                       std::move(plan.whole),
                       host(by_default ? default_host : config.host),
                       config.repeat};
+    scenario.plan = planned;
     if (scenario.host != nullptr && scenario.host->hardware_queues > 0 && scenario.runs_by_data())
         throw UserError(
             config.origin + ": /host: " + in_quotes(scenario.host->name) +
             " has hardware_queues, which run what a program enqueued in its order, but the order of list " +
             in_quotes(scenario.workload.name) + " is data (allowed: \"order\": \"program\" in the list)");
     if (config.repeat == Repeat::steady) require_power_constants(*machine, config.origin);
-    if (may_build_representatives(scenario))
+    if (planned == nullptr && may_build_representatives(scenario))
         if (const MachinePtr small = smaller_machine(config, topology)) find_alike_ranks(scenario, small);
     if (!config.allow_large) require_affordable(budget_of(scenario), available_memory() / at_once_);
-    if (scenario.params.transfers.commands == DmaCommands::best)
+    if (planned == nullptr && scenario.params.transfers.commands == DmaCommands::best)
         scenario.params.transfers = fastest_commands(scenario);
     return scenario;
 }
@@ -269,6 +306,7 @@ Scenario Resolver::resolve(const RunConfig& config) {
 Scenario Resolver::resolve_for_numbers(const RunConfig& config) {
     Scenario scenario = resolve(config);
     if (scenario.params.transfers.alike) return scenario;
+    if (scenario.plan != nullptr) return of_representatives(std::move(scenario), machine_key(config));
     const std::string key = alikeness_key(scenario);
     if (key.empty()) return scenario;
     scenario.params.transfers.alike = alike_.get(machine_key(config) + '\n' + config.schedule + '\n' + key,
@@ -276,9 +314,19 @@ Scenario Resolver::resolve_for_numbers(const RunConfig& config) {
     return scenario;
 }
 
+Scenario Resolver::of_representatives(Scenario scenario, const std::string& machine) {
+    if (!may_simulate_representatives(scenario)) return scenario;
+    const Json key{machine, reinterpret_cast<std::uintptr_t>(scenario.plan.get()), scenario.cost_models,
+                   scenario.without};
+    // The value holds the plan, so that no other one has its address.
+    const AlikeTasks alike = alike_tasks_.get(key.dump(), [&] { return alike_tasks(scenario); });
+    scenario.params.transfers.alike = alike.turns;
+    scenario.representatives = alike.representatives;
+    return scenario;
+}
+
 Resolver::MachinePtr Resolver::sustaining(const MachinePtr& machine, const std::string& key,
-                                          const Workload& workload) {
-    const Seconds sustained = multiplying_time(workload, machine->calibration);
+                                          Seconds sustained) {
     const std::string longer_key = key + '\n' + std::to_string(std::bit_cast<std::uint64_t>(sustained.si()));
     return sustained_.get(longer_key, [&] {
         auto copy = std::make_shared<Machine>(*machine);

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "sim/core/recent_values.hpp"
+#include "sim/run/planned.hpp"
 #include "sim/run/run_config.hpp"
 #include "sim/run/scenario.hpp"
 
@@ -36,15 +37,23 @@ public:
     /// The machine of a config, with its what-ifs and those of its host. Throws UserError.
     MachinePtr machine(const RunConfig& config);
     Workload workload(const RunConfig& config);
+    /// `config` with the machine that its plan names, and the changes of the machine's values, where it has a plan.
+    RunConfig with_machine(RunConfig config);
+    /// The plan of a text, which is read once.
+    PlanPtr plan_of_text(const std::string& text);
 
 private:
+    /// The plan of a config; null if it has none. Throws UserError.
+    PlanPtr plan_of(const RunConfig& config);
+    /// The same scenario with the tasks of representatives only, if others are like them.
+    Scenario of_representatives(Scenario scenario, const std::string& key);
     std::shared_ptr<const Host> host(const std::string& name);
     /// Name of the machine of a config in the caches.
     std::string machine_key(const RunConfig& config);
     /// The machine with the few nodes of Topology::smaller(); null if there is none.
     MachinePtr smaller_machine(RunConfig config, const Topology& topology);
-    /// The machine of that key, with `sustained` set for the workload.
-    MachinePtr sustaining(const MachinePtr& machine, const std::string& key, const Workload& workload);
+    /// The machine of that key, with `sustained` set for so much time in GEMMs.
+    MachinePtr sustaining(const MachinePtr& machine, const std::string& key, Seconds sustained);
 
     ConfigFolder folder_;
     int at_once_;
@@ -54,6 +63,8 @@ private:
     RecentValues<std::string, MachinePtr> machines_{32};  ///< by topology and what-if
     RecentValues<std::string, std::optional<Turns>> alike_{256};
     RecentValues<std::string, MachinePtr> sustained_{32};  ///< by key and by duration of GEMMs
+    RecentValues<std::string, PlanPtr> plans_{16};         ///< by file, or by text
+    RecentValues<std::string, AlikeTasks> alike_tasks_{16};
 };
 
 /// The parameters that a run of `workload` by `schedule` has: `params` with defaults filled in. `origin` names them in

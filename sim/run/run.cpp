@@ -15,6 +15,7 @@
 #include "sim/run/baseline.hpp"
 #include "sim/run/experiment.hpp"
 #include "sim/run/observe.hpp"
+#include "sim/run/planned.hpp"
 #include "sim/run/run_config.hpp"
 #include "sim/run/steady.hpp"
 #include "sim/schedules/staging.hpp"
@@ -117,13 +118,16 @@ private:
 std::string scenario_line(const Scenario& scenario) {
     const Topology& topology = scenario.machine->topology;
     std::string line = scenario.workload.name + ": ";
-    if (const Pair* pair = scenario.workload.pair())
+    if (!scenario.has_workload())
+        line += std::to_string(scenario.plan->graph.size()) + " tasks";
+    else if (const Pair* pair = scenario.workload.pair())
         line +=
             scenario.workload.form() + ", GEMM " + shape_name(pair->gemm) + " " + name_of(pair->gemm.dtype);
     else
         line +=
             std::to_string(std::get<std::vector<Operator>>(scenario.workload.content).size()) + " operators";
-    return line + " a GPU, " + std::to_string(topology.gpus()) + " x " + topology.device().name;
+    return line + (scenario.has_workload() ? " a GPU, " : ", ") + std::to_string(topology.gpus()) + " x " +
+           topology.device().name;
 }
 
 /// `run`: makespan and seed.
@@ -153,7 +157,7 @@ Prediction predict(const Scenario& given, bool judged) {
             period(quantile(makespans, 0.1).first),
             period(quantile(makespans, 0.9).first),
             makespans.size(),
-            timeline_of(graph, own.costs(seed), simulated),
+            named(timeline_of(graph, own.costs(seed), simulated), scenario, graph),
             judged ? confidence_in(scenario, graph, own, {simulated.makespan, seed}, true) : Confidence()};
 }
 
@@ -238,7 +242,10 @@ RunResult run_whole(bool share_cores, const Scenario& scenario, const RunOptions
     // One after another, all of the communication is exposed, but for gaps between its transfers.
     const bool overlapped = result.exposed_comm < 0.99 * result.comm;
     result.confidence = confidence_in(scenario, graph, repeated, {simulated.makespan, seed}, overlapped);
-    if (options.record) record(std::move(graph), costs, simulated, scenario.machine->resources, result);
+    if (options.record) {
+        record(std::move(graph), costs, simulated, scenario.machine->resources, result);
+        result.timeline = named(std::move(result.timeline), scenario, result.recording->graph);
+    }
     return result;
 }
 

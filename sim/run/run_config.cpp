@@ -15,6 +15,12 @@ void read_workload_of_run(ConfigObject& config, const std::string& key, RunConfi
         config.fail(key, "is " + shown(to.workload) + ", expected a file name or an object");
 }
 
+void read_plan_of_run(ConfigObject& config, const std::string& key, RunConfig& to) {
+    to.plan = config.raw(key);
+    if (!to.plan.is_string() && !to.plan.is_object())
+        config.fail(key, "is " + shown(to.plan) + ", expected a file name or an object");
+}
+
 // clang-format off
 Json pair_schema() {
     Json pair = object_schema("The schedule of one pair.");
@@ -30,6 +36,8 @@ InputKeys<RunConfig> run_keys() {
         version_key<R>("run").optional(),
         text_key<R>("topology", &R::topology, "Topology file; a bare name is looked up in configs/topologies.").optional(),
         text_key<R>("schedule", &R::schedule, "").optional().but([](Key& key) { key.schema = name_schema("Name of a schedule, as 'sim list' shows it."); }),
+        Key("plan", {{"description", "Instead of schedule, params and workload: a plan (plan.schema.json), or its file."}, {"type", {"string", "object"}}},
+            read_plan_of_run, [](const R& from) { return from.plan.is_null() ? left_out : from.plan; }).optional(),
         object_key<R>("params", &R::params, Json()).optional().but([](Key& key) { key.value = &R::params; }),
         Key("workload", {{"description", "Workload file (a bare name is looked up in configs/workloads), or what would be in it; default " + default_workload + "."}},
             read_workload_of_run, &R::workload).optional(),
@@ -74,7 +82,8 @@ Json run_schema() {
     // Longer than all others, so not made for every run.
     schema["properties"]["params"] = parameters_schema();
     schema["properties"]["workload"]["oneOf"] = {text_schema("Workload file.", 1), workload_schema(true)};
-    schema["required"] = {"topology", "schedule"};
+    schema["required"] = {"topology"};
+    schema["anyOf"] = {{{"required", {"schedule"}}}, {{"required", {"plan"}}}};
     return schema;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -8,6 +9,8 @@
 #include "sim/core/config_reader.hpp"
 
 namespace overlap {
+
+struct Plan;
 
 inline const std::string default_workload = "llama3_70b_gate_up_forward";
 inline const std::string default_engine = "flow";
@@ -34,8 +37,12 @@ struct RunConfig {
     std::vector<std::string> without;
     Json what_if = Json::object();  ///< changes of values of the machine's files (see WhatIf)
     Repeat repeat = Repeat::once;
-    std::string host;  ///< file, or name in configs/hosts; empty: default_host
-    bool allow_large = false;  ///< run even if it takes more memory than there is
+    std::string host;                       ///< file, or name in configs/hosts; empty: default_host
+    Json plan = {};                         ///< instead of a schedule: file name, or a plan; null: none
+    std::shared_ptr<const Plan> read = {};  ///< the plan, where it has been read
+    bool allow_large = false;               ///< run even if it takes more memory than there is
+
+    bool has_plan() const { return read != nullptr || !plan.is_null(); }
 };
 
 /// Absent keys get their defaults; topology and schedule stay empty for flags to fill.

@@ -1,5 +1,8 @@
 #include "sim/run/scenario.hpp"
 
+#include <span>
+
+#include "sim/core/output_keys.hpp"
 #include "sim/schedules/operator_list.hpp"
 
 namespace overlap {
@@ -7,9 +10,14 @@ namespace overlap {
 Json Scenario::config() const {
     RunConfig config;
     config.topology = machine->topology.name() + ".json";
-    config.schedule = schedule->name;
-    config.params = to_json(params, schedule->parameters);
-    config.workload = to_json(workload);
+    if (plan == nullptr) {
+        config.schedule = schedule->name;
+        config.params = to_json(params, schedule->parameters);
+    } else {
+        config.plan = plan->given;
+        config.params = left_out;
+    }
+    config.workload = has_workload() ? to_json(workload) : left_out;
     config.engine = engine;
     config.seeds = seeds;
     config.cost_models = cost_models;
@@ -17,7 +25,7 @@ Json Scenario::config() const {
     if (host != nullptr) config.host = host->name;
     config.repeat = repeat;
     config.what_if = what_if;
-    for (const PairChoice& pair : pairs) {
+    for (const PairChoice& pair : plan == nullptr ? std::span(pairs) : std::span(pairs).first(0)) {
         const auto& operators = std::get<std::vector<Operator>>(workload.content);
         config.schedules[operators[pair.gemm()].name] = {
             {"schedule", pair.schedule->name}, {"params", to_json(pair.params, pair.schedule->parameters)}};
@@ -49,17 +57,26 @@ GraphSize Scenario::size() const {
         if (!host_calls() || !host->calls_take_time()) return size;
         return GraphSize{2 * size.tasks, size.edges + 2 * size.tasks};
     };
+    if (plan != nullptr)
+        return with_calls(
+            {static_cast<double>(plan->graph.size()), static_cast<double>(plan->graph.edge_count())});
     if (pairs.empty()) return with_calls(made->size(workload, topology, params));
     return with_calls(size_of_operators(workload, topology,
                                         schedule->handles(workload) ? params : whole_params(),
                                         made->in_sequence(), nullptr, pairs));
 }
 
-TaskGraph Scenario::graph() const {
+TaskGraph Scenario::device_graph() const {
+    if (plan != nullptr) return params.transfers.alike ? *representatives : plan->graph;
     const auto made = schedule->make();
-    TaskGraph device =
+    TaskGraph graph =
         pairs.empty() ? made->build(workload, machine->topology, params) : operators(made->in_sequence());
-    TaskGraph graph = as_enqueued(std::move(device), schedule->name);
+    if (runs_by_data()) graph.run_by_data();
+    return graph;
+}
+
+TaskGraph Scenario::graph() const {
+    TaskGraph graph = as_enqueued(device_graph(), schedule->name);
     if (runs_by_data()) graph.run_by_data();
     return graph;
 }
@@ -74,6 +91,7 @@ bool Scenario::needs_own_kernel() const {
 }
 
 bool Scenario::runs_by_data() const {
+    if (plan != nullptr) return plan->graph.runs_by_data();
     return workload.pair() == nullptr && workload.list_order == ListOrder::data && pairs.empty() &&
            schedule->takes("algorithm") && !schedule->make()->in_sequence();
 }

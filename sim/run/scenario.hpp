@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/plan/plan.hpp"
 #include "sim/report/run/result.hpp"
 #include "sim/run/config_folder.hpp"
 #include "sim/run/run_config.hpp"
@@ -35,10 +36,17 @@ struct Scenario {
     /// Who is alike in the baseline; in the scenario's own graph: ScheduleParams::transfers.alike
     std::optional<Turns> serial_alike = {};
     std::optional<SteadyState> steady = {};  ///< of the machine, once its clock has settled for a graph
+    PlanPtr plan = nullptr;                  ///< instead of a graph that the schedule builds
+    /// Of a plan: the graph of representatives, where `params` say who is alike.
+    std::shared_ptr<const TaskGraph> representatives = nullptr;
 
     /// The resolved config: reading it back gives the same scenario.
     Json config() const;
     TaskGraph graph() const;
+    /// The same without the hosts' calls.
+    TaskGraph device_graph() const;
+    /// Whether it says what work is done, so that `serial` can do the same.
+    bool has_workload() const { return plan == nullptr || plan->has_workload(); }
     /// Of a list the same tasks, each of which waits for its data only, without the hosts' calls.
     TaskGraph graph_by_data() const;
     /// The same with the tasks of all GPUs in its graph.

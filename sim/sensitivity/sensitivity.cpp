@@ -60,7 +60,8 @@ public:
                 sum += run.count * makespan_of(scenario(run, schedule, what_if));
             if (!result.best.empty() && sum >= result.makespan) continue;
             result.makespan = sum;
-            result.best = schedule.empty() ? runs_.front().config.schedule : schedule;
+            const RunConfig& own = runs_.front().config;
+            result.best = !schedule.empty() ? schedule : own.has_plan() ? "plan" : own.schedule;
         }
         return result;
     }
@@ -140,7 +141,7 @@ Sensitivity sensitivity(std::span<const CountedRun> counted, const std::vector<s
                        .schedules = schedules.empty() ? std::vector{now.best} : schedules,
                        .makespan = now.makespan,
                        .best = now.best};
-    const MachineFiles files = folder.machine_files(config.topology, WhatIf(config.what_if, config.origin));
+    const MachineFiles files = folder.machine_files(scenario.topology, WhatIf(config.what_if, config.origin));
     for (const CountedRun& run : counted)  // what any of the runs can depend on
         for (Influence& one : values_of(files, runs.scenario(run, schedule, run.config.what_if), by, only))
             if (!contains(mapped(result.values, &Influence::key), one.key))

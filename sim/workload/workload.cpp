@@ -9,7 +9,7 @@
 #include "sim/core/ranges.hpp"
 #include "sim/core/shown.hpp"
 #include "sim/core/task_graph.hpp"
-#include "sim/workload/work_keys.hpp"
+#include "sim/workload/operator_keys.hpp"
 
 namespace overlap {
 namespace {
@@ -17,7 +17,7 @@ namespace {
 constexpr Range sizes{1, 1e15}, traffic{0, 1e15};
 // clang-format off
 /// A GEMM of a pair has no batch.
-InputKeys<GemmShape> gemm_keys_of_pair() { return std::span(gemm_keys()).first(8); }
+InputKeys<GemmShape> gemm_keys_of_pair() { return gemm_keys().first(8); }
 
 const std::vector<InputKey<Pair>>& pair_keys() {
     static const std::vector<InputKey<Pair>> keys{
@@ -37,10 +37,6 @@ const std::vector<InputKey<Pair>>& pair_keys() {
 
 std::vector<InputKey<CollectiveWork>> work_keys(const CollectiveWork&) {
     using C = CollectiveWork;
-    static const std::vector<InputKey<RankGroup>> of_group{
-        field<&RankGroup::size>("size", "GPUs of a group.").plain_in({1, 65536}),
-        field<&RankGroup::stride>("stride", "Difference of the ranks of neighbours in a group: 1 for ranks 0, 1, 2, ...; 8 "
-            "for ranks 0, 8, 16, ... Default: 1.").plain_in({1, 65536}).optional()};
     return {
         plain_field<&C::kind>("collective", collective_names, "The collective operation."),
         field<&C::operand>("bytes", "The whole operand: gathered (all_gather), before the scatter (reduce_scatter), of "
@@ -48,7 +44,7 @@ std::vector<InputKey<CollectiveWork>> work_keys(const CollectiveWork&) {
         plain_field<&C::dtype>("dtype", dtype_names, "Number format of the operands.").optional(),
         member_key<C>("group", &C::group,
             "Groups of GPUs, each of which exchanges by itself, all at the same time, like the process groups of one "
-            "dimension of a device mesh. Size times stride divides the number of GPUs. Default: one group of all.", of_group)
+            "dimension of a device mesh. Size times stride divides the number of GPUs. Default: one group of all.", group_keys())
             .optional().written_if([](const C& work) { return !work.group.is_all() && work.group.ranks == nullptr; })};
 }
 
@@ -91,7 +87,7 @@ std::vector<InputKey<SendWork>> work_keys(const SendWork&) {
         ranks_key<SendWork>("from", &SendWork::from, "The sender of each message."),
         ranks_key<SendWork>("to", &SendWork::to, "The receiver of each message.")};
 }
-std::vector<InputKey<GemmShape>> work_keys(const GemmShape&) { return gemm_keys(); }
+std::vector<InputKey<GemmShape>> work_keys(const GemmShape&) { return {gemm_keys().begin(), gemm_keys().end()}; }
 
 /// An operator of a list while it is read or written.
 struct ListedOperator : Operator {

@@ -24,8 +24,9 @@ MAY_INCLUDE = {
     "sim/confidence": ["sim/core/", "sim/topology/", "models/", "sim/schedules/host.hpp", "sim/report/text_format.hpp", "sim/confidence/"],
     "sim/engine": ["sim/core/", "sim/topology/", "models/", "sim/engine/"],
     "sim/quotient": ["sim/core/", "sim/topology/", "models/", "sim/quotient/"],
+    "sim/plan": ["sim/core/", "sim/topology/", "sim/workload/", "sim/schedules/", "sim/plan/"],
     "sim/run": ["sim/core/", "sim/topology/", "sim/workload/", "sim/chakra/", "sim/collectives/", "sim/schedules/", "models/", "sim/engine/",
-                "sim/quotient/", "sim/confidence/", "sim/report/run/", "sim/run/"],
+                "sim/quotient/", "sim/plan/", "sim/confidence/", "sim/report/run/", "sim/run/"],
     "sim/compare": ["sim/core/", "sim/run/", "sim/report/comparison/", "sim/compare/"],
     "sim/advise": ["sim/core/", "sim/topology/", "sim/workload/", "sim/schedules/", "models/", "sim/run/", "sim/compare/",
                    "sim/report/", "sim/advise/"],
@@ -39,7 +40,7 @@ MAY_INCLUDE = {
     "sim/report": ["sim/core/", "models/resources.hpp", "sim/confidence/confidence.hpp", "sim/report/"],
 }
 
-HAVE_README = ["sim", "sim/schedules", "sim/topology", "sim/transformer", "sim/engine", "sim/quotient", "sim/python", "scripts/package", "models", "models/calibration", "models/calibration/hip",
+HAVE_README = ["sim", "sim/schedules", "sim/topology", "sim/transformer", "sim/engine", "sim/quotient", "sim/plan", "sim/python", "scripts/package", "models", "models/calibration", "models/calibration/hip",
                "sim/advise", "configs/experiments", "configs/sweeps", "tests", "traces"]
 
 

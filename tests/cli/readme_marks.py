@@ -136,7 +136,7 @@ class Shell:
         self.folder = pathlib.Path(folder)
         for name in ("configs", "tests"):
             shutil.copytree(ROOT / name, self.folder / name, ignore=shutil.ignore_patterns("__pycache__"))
-        for name in ("models", "traces"):
+        for name in ("models", "sim", "traces"):
             (self.folder / name).symlink_to(ROOT / name)
         (self.folder / "scripts").mkdir()
         (self.folder / "scripts" / "sim").symlink_to(os.path.abspath(os.environ["SIM"]))

@@ -12,7 +12,7 @@ import tarfile
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CONFIGS, TRACES = ROOT / "configs", ROOT / "traces"
 JSON_TARGETS = ["run_config", "topology", "device", "calibration", "workload", "preset", "kernels", "sweep", "experiment", "measured_case",
-                "manifest", "kineto", "rocprof_json", "own_trace"]
+                "manifest", "kineto", "plan", "rocprof_json", "own_trace"]
 LONGEST = 16384  # bytes; of larger files, arrays and tables of GEMMs keep their first entries
 
 GEMM = {"m": 8192, "n": 1280, "k": 8192, "dtype": "bf16"}
@@ -28,6 +28,37 @@ RUNS = [
           "needs": ["a", "b"]}, {"name": "d", "type": "reduction", "bytes": 1e6, "parts": 4}]}},
     {"topology": "mi300x_8", "schedule": "flag_gated", "what_if": {"topology.fabric.0.bandwidth_GBps": "2x",
                                                                  "device.dma.peer_engines": 4}},
+]
+MM = {"m": 512, "n": 256, "k": 128, "dtype": "bf16"}
+PLANS = [
+    {"schema": 2, "gpus": 2, "streams": ["side"], "tasks": [
+        {"gpu": 0, "kind": "gemm", "stream": "compute", **MM, "name": "a", "gemm_cus": 100, "persistent": True},
+        {"each_rank": [
+            {"kind": "copy", "stream": "transfer +1", "src": "+1", "dst": "+0", "bytes": 1e6, "run_bytes": 4096, "shard": "+1", "after": [[4, "+1"]]},
+            {"kind": "copy", "stream": "transfer +1", "src": "+0", "dst": "+1", "bytes": 1e6, "agent": "cu", "transfer": "push", "copy_cus": 4, "priority": 1},
+            {"kind": "memory_bound", "stream": "side", "read_bytes": 1e6, "write_bytes": 2e6, "time_us": 7},
+            {"kind": "reduce", "stream": "local", "bytes": {"ranks": [1e6, 2e6]}, "parts": 2, "after": [1, {"task": [2, 0], "from": 0.5, "to": 0.25}]}]},
+        {"gpu": 1, "kind": "local_copy", "stream": "local", "bytes": 1e6, "after": ["a", [1, "+1"]]}]},
+    {"schema": 2, "gpus": 8, "order": "data", "tasks": [{"each_rank": [
+        {"kind": "collective", "stream": "transfer 0", "collective": "all_gather", "operand_bytes": 1e8, "channels": 56},
+        {"kind": "copy", "stream": "transfer +1", "src": "+0", "dst": "+1", "second_dst": "+2", "bytes": 1e6, "dma_command": "broadcast", "transfer": "push", "prelaunched": True},
+        {"kind": "copy", "stream": "transfer +3", "src": "+0", "dst": "+3", "bytes": 1e6, "dma_command": "back_to_back", "place": 0, "batch": 2, "transfer": "push"},
+        {"kind": "copy", "stream": "transfer +3", "src": "+0", "dst": "+4", "bytes": 1e6, "dma_command": "back_to_back", "place": 1, "batch": 2, "transfer": "push"},
+        {"kind": "gemm", "stream": "compute", **MM, "accumulate": True, "after": [0]}]}]},
+    {"schema": 2, "gpus": 2, "config": {"workload": {"collective": "all_gather", "gemm": MM}},
+     "buffers": [{"gpu": gpu, "name": name, "rows": rows, "columns": columns, "dtype": "bf16"} for gpu in (0, 1)
+                 for name, rows, columns in (("a", 512, 128), ("b", 128, 256), ("c", 512, 256))],
+     "inputs": [[0, 0, 0, 256, 128], [1, 0, 0, 128, 256], [3, 256, 0, 256, 128], [4, 0, 0, 128, 256]],
+     "results": [[2, 0, 0, 512, 256], [5, 0, 0, 512, 256]],
+     "tasks": [{"each_rank": [
+         {"kind": "copy", "stream": "transfer +1", "src": "+1", "dst": "+0", "bytes": 65536,
+          "from": {"ranks": [[[3, 256, 0, 256, 128]], [[0, 0, 0, 256, 128]]]}, "to": {"ranks": [[[0, 256, 0, 256, 128]], [[3, 0, 0, 256, 128]]]}},
+         {"kind": "gemm", "stream": "compute", **MM, "after": [0], "from": {"ranks": [[[0, 0, 0, 512, 128], [1, 0, 0, 128, 256]], [[3, 0, 0, 512, 128], [4, 0, 0, 128, 256]]]},
+          "to": {"ranks": [[[2, 0, 0, 512, 256]], [[5, 0, 0, 512, 256]]]}}]}]},
+    {"schema": 2, "gpus": 4, "config": {"topology": "h200_4.json", "host": "pytorch_eager", "schedule": "concurrent", "workload": {"name": "list", "operators": [
+        {"name": "a", "type": "gemm", **MM}, {"name": "b", "type": "collective", "collective": "all_reduce", "bytes": 1e7, "needs": ["a"]}]}},
+     "tasks": [{"each_rank": [{"kind": "gemm", "stream": "compute", **MM, "operator": 0},
+                              {"kind": "collective", "stream": "transfer 0", "collective": "all_reduce", "operand_bytes": 1e7, "operator": 1, "after": [0]}]}]},
 ]
 SWEEPS = [
     {"schema": 1, "name": "small", "base": {"topology": "h200_4", "workload": "ficco_g1"},
@@ -164,7 +195,7 @@ def seeds():
         "sweep": [json.dumps(sweep) for sweep in SWEEPS] + [(CONFIGS / "sweeps/chunk_size.json").read_text()],
         "measured_case": cases[:2] + with_spans + published,
         "manifest": list(manifests()),
-        "own_trace": with_spans,
+        "own_trace": with_spans, "plan": [json.dumps(plan) for plan in PLANS] + [(ROOT / "sim/plan/example.json").read_text()],
         "kineto": [json.dumps(one_of_each_kind(json.loads(file.read_text(encoding="utf-8"))))
                    for file in sorted(TRACES.glob("*/profiler/rank*.json"))] + [json.dumps(SHAPES)],
         "rocprof_json": [json.dumps(ROCPROF)],

@@ -17,8 +17,10 @@
 #include "sim/core/timeline_json.hpp"
 #include "sim/importers/iterations.hpp"
 #include "sim/importers/recognise.hpp"
+#include "sim/report/run/report.hpp"
 #include "sim/reproduce/published_experiment.hpp"
 #include "sim/run/resolver.hpp"
+#include "sim/run/run.hpp"
 #include "sim/schedules/schedule.hpp"
 #include "sim/sweep/expressions.hpp"
 #include "tests/fuzz/sweep_files.hpp"
@@ -88,6 +90,18 @@ void read_kernel_table(const Path& path) {
     KernelTable table;
     table.add(path);
     table.use_of("nvjet_sm90");
+}
+
+/// A plan that is read is simulated, too: what its checks let through must not end the program.
+void read_plan_run(const Path& path) {
+    static Resolver resolver(shipped);
+    RunConfig config;
+    config.origin = "fuzz";
+    config.read = std::make_shared<const Plan>(read_plan_file(path));
+    if (config.read->config.value("topology", Json()) != "h200_4.json") config.topology = "mi300x_8";
+    constexpr std::size_t few = 2000;  // tasks, within the time of an input
+    const Scenario scenario = resolver.resolve(config);
+    if (scenario.plan->graph.size() < few) print(to_json(run(scenario, {.record = false}), {}));
 }
 
 void read_preset_file(const Path& path) {
@@ -171,6 +185,7 @@ const std::vector<Target>& targets() {
         {"calibration", "calibration.json", read_calibration},
         {"workload", "workload.json", read_workload_file},
         {"preset", "preset.json", read_preset_file},
+        {"plan", "plan.json", read_plan_run},
         {"chakra", "trace.0.et", read_chakra_file},
         {"kernels", "kernels.json", read_kernel_table},
         {"sweep", "sweep.json", read_sweep_file},

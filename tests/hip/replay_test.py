@@ -28,7 +28,7 @@ PLAN = {"schema": 1,
 
 # Where in the plan something else stands (None: is missing), and what the message says.
 BAD_PLANS = [
-    (["schema"], 2, "/schema: is 2, allowed: 1 to 1"),
+    (["schema"], 3, "/schema: is 3, allowed: 1 to 2"),
     (["not_placed"], "polls flags", "/: can't be run: polls flags"),
     (["buffers"], None, "/: has no 'buffers'"),
     (["buffers", 0, "columns"], 20, "/buffers/0: rows of 20 elements, allowed: multiples of 8"),
@@ -40,14 +40,14 @@ BAD_PLANS = [
     (["tasks"], [], "/tasks: is empty"),
     (["tasks", 0, "kind"], "collective", "/tasks/0: kind is collective, allowed: gemm, copy, local_copy, reduce"),
     (["tasks", 0, "gates"], [], "/tasks/0: can't be run: waits for shares of other tasks"),
-    (["tasks", 0, "after"], [0], "/tasks/0/after/0: is 0, allowed: 0 to -1"),
+    (["tasks", 0, "after"], [0], "/tasks/0/after/0: can't be run: waits for a task that is enqueued later"),
     (["tasks", 0, "k"], 16, "/tasks/0: expected blocks of m, n, k"),
     (["tasks", 0, "stream"], "local", "/tasks/0: expected stream compute"),
     (["tasks", 0, "from", 0], [0, 8, 0, 16, 24], "/tasks/0/from/0: reaches beyond its buffer"),
     (["tasks", 0, "from", 0], [9, 0, 0, 16, 24], "/tasks/0/from/0/0: is 9, allowed: 0 to 3"),
     (["tasks", 0, "from", 0], [0, 0, 0, 16], "/tasks/0/from/0: expected [buffer, row, column, rows, columns]"),
     (["tasks", 0, "from", 0], [0, 0, 0, 8, 24], "/tasks/0: expected A, B and C that fit"),
-    (["tasks", 1, "id"], 2, "/tasks/1/id: is 2, allowed: 1 to 1"),
+    (["tasks", 1, "id"], 2, "/tasks/1/id: is 2, allowed: 1"),
     (["tasks", 1, "gpu"], 0, "/tasks/1: expected the GPU that executes it: dst pulls, src pushes"),
     (["tasks", 1, "src"], 1, "/tasks/1: expected blocks in the memory of src and dst"),
     (["tasks", 1, "agent"], "cu", "/tasks/1/copy_cus: is 0, allowed: 1 to 4096"),
@@ -91,7 +91,7 @@ class Replay(ProgramTestCase):
 
     def test_says_that_there_is_no_gpu(self):
         self.assertRegex(self.refusal("plan.json", "--out", "out.jsonl"), "^no GPU: .")
-        (self.folder / "many.jsonl").write_text(changed(["schema"], 2) + "\n" + json.dumps(PLAN) + "\n")
+        (self.folder / "many.jsonl").write_text(changed(["schema"], 3) + "\n" + json.dumps(PLAN) + "\n")
         self.assertRegex(self.refusal("many.jsonl"), "^no GPU: .")  # in a list, a bad plan is noted in its place
 
     def test_takes_the_plans_of_measure(self):

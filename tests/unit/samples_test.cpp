@@ -6,6 +6,7 @@
 #include "models/gemm_libraries.hpp"
 #include "sim/compare/compare_cases.hpp"
 #include "sim/core/file_version.hpp"
+#include "sim/plan/plan.hpp"
 #include "sim/reproduce/published_experiment.hpp"
 #include "sim/run/run_config.hpp"
 #include "sim/schedules/schedule.hpp"
@@ -32,6 +33,7 @@ void read(const std::string& kind, const std::filesystem::path& path) {
     if (kind == "sweep") DesignSpace(path, shipped);
     if (kind == "experiment") read_experiment(path, shipped);
     if (kind == "measured_case") read_measured_cases(std::vector{path.string()});
+    if (kind == "plan") read_plan_file(path);
     if (kind == "tolerances") judge(compare(read_measured_cases(cases), shipped), path);
 }
 
@@ -57,8 +59,9 @@ TEST_CASE("files of every kind and version are read, and those of a newer versio
             Contains("newer.json: /schema: is 99, newer than this program, expected at most version "));
         kinds.insert(kind);
     }
-    CHECK(kinds == std::set<std::string>{"calibration", "device", "experiment", "host", "measured_case", "run",
-                                         "schedule", "sweep", "tolerances", "topology", "workload"});
+    CHECK(kinds == std::set<std::string>{"calibration", "device", "experiment", "host", "measured_case",
+                                         "plan", "run", "schedule", "sweep", "tolerances", "topology",
+                                         "workload"});
 }
 
 TEST_CASE("claims of version 1 say limit where those of version 2 say asked") {

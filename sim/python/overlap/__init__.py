@@ -17,12 +17,16 @@ from typing import Any, Dict, List, Optional, Sequence, Union
 
 from . import _overlap
 from ._arguments import Files, as_list, plain, shape_word, words, workload_of
+from ._msccl import read_msccl
+from ._mscclpp import read_mscclpp, write_mscclpp
 from ._overlap import UserError
+from ._plan import Plan
 from ._results import Advice, Columns, Explanation, Result, Step
 
 UserError.__module__ = __name__
 __version__ = _overlap.version
-__all__ = ["UserError", "Result", "advise", "compare", "cost", "explain", "import_trace", "model", "run", "sensitivity", "sweep"]
+__all__ = ["Plan", "UserError", "Result", "advise", "compare", "cost", "explain", "import_trace", "model", "read_msccl", "read_mscclpp", "run",
+           "sensitivity", "simulate", "sweep", "write_mscclpp"]
 
 Path = Union[str, "os.PathLike[str]"]
 Numbers = Union[float, Sequence[float]]
@@ -71,6 +75,31 @@ def run(config: Union[Mapping, Path, None] = None, *, topology: Optional[Path] =
         if steady:
             merged["repeat"] = "steady"
     return Result(json.loads(_overlap.run(json.dumps(merged))))
+
+
+def simulate(plan: Union[Plan, Mapping, Path], topology: Optional[Path] = None, *, trace: Optional[Path] = None,
+             engine: Optional[str] = None, seeds: Optional[int] = None, what_if: Optional[WhatIf] = None,
+             cost_model: Optional[Names] = None, without: Optional[Names] = None, host: Optional[Path] = None,
+             steady: bool = False) -> Result:
+    """How long a plan takes, and why: `sim --plan`.
+
+    plan: a Plan, its dict or a file. trace: a timeline to write as well, which ui.perfetto.dev opens.
+    Returns what run() returns. Raises UserError.
+
+    >>> simulate(plan, "h200_8")["makespan_us"]
+    """
+    text = plan.to_json() if isinstance(plan, Plan) else json.dumps(plain(plan)) if isinstance(plan, Mapping) else None
+    if trace is not None:
+        with Files() as files:
+            given = files.json(json.loads(text), "plan") if text is not None else plan
+            return Result(_json(files, "", {"plan": given, "topology": topology, "trace": trace, "engine": engine, "seeds": seeds,
+                                            "what_if": what_if, "cost_model": cost_model, "without": without, "host": host,
+                                            "steady": steady}))
+    config = {"topology": topology, "engine": engine, "seeds": seeds, "host": host, "what_if": what_if,
+              "cost_models": as_list(cost_model) or None, "without": as_list(without) or None,
+              "repeat": "steady" if steady else None, "plan": plan if text is None else None}
+    given = json.dumps({key: plain(value, "/" + key) for key, value in config.items() if value is not None})
+    return Result(json.loads(_overlap.run(given) if text is None else _overlap.simulate(given, text)))
 
 
 def advise(config: Union[Mapping, None] = None, top: int = 5, agents: Names = (), kernels: str = "any", *,

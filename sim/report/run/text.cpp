@@ -31,7 +31,10 @@ bool gathers_results(const RunResult& result) {
 }
 
 std::string schedule_text(const Json& config) {
-    std::string text = config.contains("schedule") ? unquoted(config["schedule"]) : "?";
+    if (!config.contains("schedule"))
+        return config.contains("plan") && config["plan"].is_string() ? "plan " + unquoted(config["plan"])
+                                                                     : "plan";
+    std::string text = unquoted(config["schedule"]);
     if (const auto params = config.find("params"); params != config.end() && params->is_object())
         for (const auto& [name, value] : params->items()) text += " " + name + "=" + unquoted(value);
     return text;
@@ -52,7 +55,6 @@ Lines pair_lines(const RunResult& result) {
 
 /// The pair's dimensions by name, or the names of the operators.
 std::string workload_text(const RunResult& result) {
-    if (!result.config.contains("workload")) return "?";
     const Json& workload = result.config["workload"];
     if (!workload.is_object()) return unquoted(workload);
     std::string text;
@@ -92,7 +94,8 @@ Lines header(const RunResult& result, const Remarks& remarks) {
     lines.push_back(left("topology", label_columns) + config_text(result, "topology"));
     if (const auto changes = result.config.find("what_if"); changes != result.config.end())
         append(lines, what_if_lines(*changes));
-    lines.push_back(left("workload", label_columns) + workload_text(result));
+    if (result.config.contains("workload"))
+        lines.push_back(left("workload", label_columns) + workload_text(result));
     add("schedule", schedule_text(result.config) + (result.own_kernel ? " (own kernel)" : ""));
     append(lines, pair_lines(result));
     std::string engine = result.engine + ", " + std::to_string(result.tasks) + " tasks simulated in " +

@@ -98,11 +98,19 @@ def plan(sim, config, spans):
     return '{"spans":true,' + text[1:] if spans else text
 
 
+def tasks_of(plan):
+    """Every task with its own values; those of `each_rank` once for each rank."""
+    for entry in plan["tasks"]:
+        for line in entry.get("each_rank", [entry]):
+            for rank in range(plan["gpus"]) if "each_rank" in entry else [line["gpu"]]:
+                yield {key: value["ranks"][rank] if isinstance(value, dict) and "ranks" in value else value for key, value in line.items()}
+
+
 def parts(plans):
     """The shapes of all GEMMs, a line for each N, K and accumulation."""
     rows = collections.defaultdict(set)
-    for task in (task for text in plans for task in json.loads(text)["tasks"] if task["kind"] == "gemm"):
-        rows[task["n"], task["k"], task["accumulate"]].add(task["m"])
+    for task in (task for text in plans for task in tasks_of(json.loads(text)) if task["kind"] == "gemm"):
+        rows[task["n"], task["k"], task.get("accumulate", False)].add(task["m"])
     yield "# GEMMs of the plans that overlap.py writes: every shape of theirs, once."
     for (n, k, accumulate), ms in sorted(rows.items()):
         yield f"gemm n={n} k={k} m={','.join(map(str, sorted(ms)))}" + (" beta=1" if accumulate else "")

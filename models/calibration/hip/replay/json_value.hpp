@@ -18,6 +18,9 @@ public:
     const JsonValue& at(std::string_view key) const;
     const JsonValue* find(std::string_view key) const;  ///< null if the key is missing
     const std::vector<JsonValue>& items() const;
+    bool is_object() const { return kind_ == Kind::object; }
+    bool is_array() const { return kind_ == Kind::array; }
+    bool is_text() const { return kind_ == Kind::text; }
     std::int64_t whole() const;  ///< of a number without a fraction
     const std::string& text() const;
     bool boolean() const;

@@ -6,7 +6,7 @@
 #include <map>
 
 #include "models/calibration/hip/case_list.hpp"
-#include "models/calibration/hip/replay/json_value.hpp"
+#include "models/calibration/hip/replay/plan_ranks.hpp"
 
 namespace overlap::hip {
 namespace {
@@ -16,6 +16,9 @@ constexpr std::size_t most_blocks = 16;           // per local copy or sum, whic
 
 [[noreturn]] void refuse(const JsonValue& value, const std::string& what) {
     throw UserError((value.where().empty() ? "/" : value.where()) + ": " + what);
+}
+[[noreturn]] void refuse(const PlanLine& line, const std::string& what) {
+    refuse(line.json(), what);
 }
 
 std::int64_t in_range(const JsonValue& value, std::int64_t from, std::int64_t to) {
@@ -33,15 +36,18 @@ public:
     explicit PlanReader(const JsonValue& json) : json_(json) {}
 
     Plan read() {
-        in_range(json_.at("schema"), 1, 1);
+        in_range(json_.at("schema"), 1, 2);  // 1: every task by itself, with all keys
         config();
         if (const JsonValue* reason = json_.find("not_placed"))
             refuse(json_, "can't be run: " + reason->text());
         for (const JsonValue& buffer : json_.at("buffers").items()) add_buffer(buffer);
         plan_.inputs = blocks(json_.at("inputs"));
         plan_.results = blocks(json_.at("results"));
-        for (const JsonValue& task : json_.at("tasks").items()) add_task(task);
-        if (plan_.tasks.empty()) refuse(json_.at("tasks"), "is empty");
+        const PlanLines lines(json_.at("tasks"), plan_.gpus);
+        for (std::size_t task = 0; task < lines.tasks().size(); ++task) {
+            add_task(lines.tasks()[task]);
+            plan_.tasks.back().after = lines.waits_of(task);
+        }
         return std::move(plan_);
     }
 
@@ -106,17 +112,12 @@ private:
         return result;
     }
 
-    void add_task(const JsonValue& json) {
+    void add_task(const PlanLine& json) {
         PlanTask task;
-        in_range(json.at("id"), static_cast<std::int64_t>(plan_.tasks.size()),
-                 static_cast<std::int64_t>(plan_.tasks.size()));
-        task.name = json.at("name").text();
-        task.gpu = static_cast<int>(in_range(json.at("gpu"), 0, plan_.gpus - 1));
+        task.name = json.name();
+        task.gpu = json.rank();
         if (json.find("gates")) refuse(json, "can't be run: waits for shares of other tasks");
-        for (const JsonValue& before : json.at("after").items())
-            task.after.push_back(in_range(before, 0, static_cast<std::int64_t>(plan_.tasks.size()) - 1));
-        const JsonValue* priority = json.find("priority");
-        task.stream = stream({task.gpu, json.at("stream").text(), priority && priority->whole() > 0});
+        task.stream = stream({task.gpu, json.stream(), json.whole("priority", 0) > 0});
         if (++tasks_of_stream_[task.stream] > most_tasks_a_stream)
             refuse(json, "can't be run: more than " + std::to_string(most_tasks_a_stream) +
                              " tasks on a stream would fill the launch queue");
@@ -148,17 +149,18 @@ private:
     }
 
     int gpu_of(const PlanBlock& block) const { return plan_.buffers[block.buffer].gpu; }
-    void need(bool fits, const JsonValue& json, const char* what) const {
+    void need(bool fits, const PlanLine& json, const char* what) const {
         if (!fits) refuse(json, std::string("expected ") + what);
     }
-    void need_here(const PlanTask& task, const std::vector<PlanBlock>& blocks, const JsonValue& json) const {
+    void need_here(const PlanTask& task, const std::vector<PlanBlock>& blocks, const PlanLine& json) const {
         for (const PlanBlock& block : blocks)
             need(gpu_of(block) == task.gpu, json, "blocks in the memory of the task's GPU");
     }
 
-    void gemm(PlanTask& task, const JsonValue& json) const {
+    void gemm(PlanTask& task, const PlanLine& json) const {
         task.kind = PlanKind::gemm;
-        task.accumulate = json.at("accumulate").boolean();
+        const JsonValue* accumulate = json.find("accumulate");
+        task.accumulate = accumulate != nullptr && accumulate->boolean();
         need(task.from.size() == 2 && task.to.size() == 1, json, "from: A, B; to: C");
         const PlanBlock &a = task.from[0], &b = task.from[1], &c = task.to[0];
         need(a.rows == c.rows && b.columns == c.columns && a.columns == b.rows, json, "A, B and C that fit");
@@ -170,19 +172,26 @@ private:
         need_here(task, task.to, json);
     }
 
-    void copy(PlanTask& task, const JsonValue& json) const {
+    void copy(PlanTask& task, const PlanLine& json) const {
         task.kind = PlanKind::copy;
-        task.dma = json.at("agent").text() == "dma";
-        task.blocks = static_cast<int>(in_range(json.at("copy_cus"), task.dma ? 0 : 1, 4096));
+        const JsonValue *agent = json.find("agent"), *units = json.find("copy_cus");
+        task.dma = agent == nullptr || agent->text() == "dma";
+        if (units == nullptr && !task.dma) refuse(json, "has no 'copy_cus'");
+        if (units != nullptr) task.blocks = static_cast<int>(in_range(*units, task.dma ? 0 : 1, 4096));
+        for (const char* key : {"dma_command", "stored", "added", "prelaunched"})
+            if (json.find(key))
+                refuse(json, std::string("can't be run: ") + key + ", which only a simulation does");
         need(task.from.size() == 1 && task.to.size() == 1 && same_size(task.from[0], task.to[0]), json,
              "one block from, one of the same size to");
-        need(gpu_of(task.from[0]) == json.at("src").whole() && gpu_of(task.to[0]) == json.at("dst").whole(),
-             json, "blocks in the memory of src and dst");
-        need(task.gpu == json.at(json.at("transfer").text() == "pull" ? "dst" : "src").whole(), json,
+        need(gpu_of(task.from[0]) == json.rank_at("src") && gpu_of(task.to[0]) == json.rank_at("dst"), json,
+             "blocks in the memory of src and dst");
+        const JsonValue* transfer = json.find("transfer");
+        const bool pulls = transfer == nullptr || transfer->text() == "pull";
+        need(task.gpu == json.rank_at(pulls ? "dst" : "src"), json,
              "the GPU that executes it: dst pulls, src pushes");
     }
 
-    void local_copy(PlanTask& task, const JsonValue& json) const {
+    void local_copy(PlanTask& task, const PlanLine& json) const {
         task.kind = PlanKind::local_copy;
         need(!task.from.empty() && task.from.size() == task.to.size() && task.from.size() <= most_blocks,
              json, "1 to 16 blocks, as many from as to");
@@ -192,7 +201,7 @@ private:
         need_here(task, task.to, json);
     }
 
-    void reduce(PlanTask& task, const JsonValue& json) const {
+    void reduce(PlanTask& task, const PlanLine& json) const {
         task.kind = PlanKind::reduce;
         need(task.from.size() >= 2 && task.from.size() <= most_blocks && task.to.size() == 1, json,
              "2 to 16 blocks from, one to");

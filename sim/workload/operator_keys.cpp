@@ -1,25 +1,38 @@
-#include "sim/workload/work_keys.hpp"
+#include "sim/workload/operator_keys.hpp"
 
 namespace overlap {
+namespace {
+
+constexpr Range dimension{1, 1e9};
+
+}  // namespace
 
 // clang-format off
-const std::vector<InputKey<GemmShape>>& gemm_keys() {
+InputKeys<GemmShape> gemm_keys() {
     using G = GemmShape;
     constexpr auto of_groups = [](const G& gemm) { return gemm.groups > 1; };
     static const std::vector<InputKey<G>> keys{
-        field<&G::m>("m", "Rows of A and C, after the gather.").plain_in(Range{1, 1e9}),
-        field<&G::n>("n", "Columns of B and C on one GPU.").plain_in(Range{1, 1e9}),
-        field<&G::k>("k", "Columns of A, rows of B, after the gather.").plain_in(Range{1, 1e9}),
+        field<&G::m>("m", "Rows of A and C, after the gather.").plain_in(dimension),
+        field<&G::n>("n", "Columns of B and C on one GPU.").plain_in(dimension),
+        field<&G::k>("k", "Columns of A, rows of B, after the gather.").plain_in(dimension),
         plain_field<&G::dtype>("dtype", dtype_names, "Number format of the operands."),
         InputKey<G>(field<&G::groups>("groups", "Above 1: a grouped GEMM, whose m rows are divided among so many matrices B, the experts of one GPU.").plain_in({1, 65536}).optional()).written_if(of_groups),
         InputKey<G>(field<&G::group_ranks>("group_ranks", "GPUs that have so many groups each (expert parallelism); the busiest is priced.").plain_in({1, 65536}).optional().only_with("groups")).written_if(of_groups),
         InputKey<G>(field<&G::group_choices>("group_choices", "Groups that each token goes to (top k).").plain_in({1, 65536}).optional().only_with("groups")).written_if(of_groups),
         InputKey<G>(field<&G::imbalance>("imbalance", "Exponent of the power law by which rows are spread over groups; 0: evenly.").plain_in({0, 10}).optional().only_with("groups")).written_if(of_groups),
-        InputKey<G>(field<&G::batch>("batch", "GEMMs in one kernel, each with its own operands.").plain_in(Range{1, 1e9}).optional()).written_if([](const G& gemm) { return gemm.batch > 1; })};
+        InputKey<G>(field<&G::batch>("batch", "GEMMs in one kernel, each with its own operands.").plain_in(dimension).optional()).written_if([](const G& gemm) { return gemm.batch > 1; })};
     return keys;
 }
 
-const std::vector<InputKey<AttentionCall>>& attention_keys() {
+InputKeys<RankGroup> group_keys() {
+    static const std::vector<InputKey<RankGroup>> keys{
+        field<&RankGroup::size>("size", "GPUs of a group.").plain_in({1, 65536}),
+        field<&RankGroup::stride>("stride", "Difference of the ranks of neighbours in a group: 1 for ranks 0, 1, 2, ...; 8 "
+            "for ranks 0, 8, 16, ... Default: 1.").plain_in({1, 65536}).optional()};
+    return keys;
+}
+
+InputKeys<AttentionCall> attention_keys() {
     using A = AttentionCall;
     constexpr Range count{1, 1e6}, dims{1, 4096};
     static const std::vector<InputKey<A>> keys{

@@ -1,0 +1,13 @@
+#pragma once
+
+#include "sim/core/input_keys.hpp"
+#include "sim/core/operators.hpp"
+
+// Keys of operators that stand in several kinds of files: workloads and plans.
+namespace overlap {
+
+InputKeys<GemmShape> gemm_keys();
+InputKeys<RankGroup> group_keys();
+InputKeys<AttentionCall> attention_keys();
+
+}  // namespace overlap
