@@ -65,8 +65,7 @@ Json config_of(const DesignSpace& space, std::uint64_t number, const std::string
     if (!point)
         throw UserError(file + ": combination " + std::to_string(number) + " is no point (see /where)");
     Json config = resolve(point->config, configs).config();
-    for (const auto& [key, kind] : {std::pair("topology", "topologies"), std::pair("schedule", "schedules"),
-                                    std::pair("host", "hosts")})
+    for (const char* key : {"topology", "schedule", "plan", "host"})
         if (config.contains(key) && config[key].is_string()) {
             const auto name = config[key].get<std::string>();
             std::error_code ignored;

@@ -129,7 +129,10 @@ void require_same_device(const MeasuredCase& measured, const DeviceSpec& device)
 }
 
 ComparedCase compare_case(const MeasuredCase& measured, Resolver& resolver) {
-    const Scenario scenario = resolver.resolve(measured.config);
+    RunConfig config = resolver.with_machine(measured.config);
+    if (config.host.empty() && config.has_plan() && !config.read->config.contains("host"))
+        config.host = recorded_host;
+    const Scenario scenario = resolver.resolve(config);
     require_same_device(measured, scenario.machine->topology.device());
     const Json params = to_json(scenario.params, scenario.schedule->parameters);
     Prediction predicted = predict(scenario, true);

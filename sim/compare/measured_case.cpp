@@ -100,7 +100,13 @@ MeasuredCase read_case(const Json& json, const std::string& origin) {
             "--scenario FILE with the run config, or take its --out-workload LIST.json: sim --workload LIST.json "
             "--schedule concurrent --topology T");
     one.config = read_run_config(one.scenario, origin + ": /scenario");
-    if (one.config.host.empty() && !records_host(one.config.workload)) one.config.host = recorded_host;
+    if (Json& plan = one.config.plan; plan.is_string()) {  // a file here, or beside the case's
+        const fs::path here = plan.get<std::string>(), beside = fs::path(origin).parent_path() / here;
+        std::error_code ignored;
+        if (!fs::exists(here, ignored) && fs::exists(beside, ignored)) plan = beside.string();
+    }
+    if (one.config.host.empty() && !one.config.has_plan() && !records_host(one.config.workload))
+        one.config.host = recorded_host;
     // Programs ran what was measured.
     if (Json& workload = one.config.workload;
         workload.is_object() && workload.contains("operators") && !workload.contains("order"))

@@ -140,7 +140,7 @@ std::string compressed(std::string_view text) {
     archive_write_set_bytes_in_last_block(writer.get(), 1);  // no padding
     archive_write_open(writer.get(), &result, nullptr, take, nullptr);
     const std::unique_ptr<archive_entry, decltype(&archive_entry_free)> entry(archive_entry_new(),
-                                                                             archive_entry_free);
+                                                                              archive_entry_free);
     archive_entry_set_filetype(entry.get(), AE_IFREG);
     archive_write_header(writer.get(), entry.get());
     archive_write_data(writer.get(), text.data(), text.size());

@@ -33,7 +33,10 @@ const std::array<Known, 15>& known_kinds() {
         {experiment, "a published experiment", "see sim reproduce", {{"cases", "scenarios", "variants"}}},
         {tolerances, "a file of claims", "sim compare CASES --tolerances FILE takes it", {{"claims"}}},
         {result, "a result of sim", "its 'config' is a run config", {{"config", "makespan_us"}}},
-        {plan, "a plan", "sim --plan FILE simulates it", {{"tasks", "gpus"}, {"tasks", "buffers"}, {"tasks", "not_placed"}}},
+        {plan,
+         "a plan",
+         "sim --plan FILE simulates it",
+         {{"tasks", "gpus"}, {"tasks", "buffers"}, {"tasks", "not_placed"}}},
         {measured_case,
          "a measured case",
          "sim compare FILE takes it",
@@ -47,8 +50,8 @@ const std::array<Known, 15>& known_kinds() {
         {schedule, "a preset of a schedule", "--schedule FILE takes it", {{"schedule", "workloads"}}},
         {run_config, "a run config", "sim --config FILE runs it", {{"schedule"}, {"topology"}, {"plan"}}},
         {mscclpp_plan,
-         "a plan of MSCCL++, which sim does not run",
-         "schedules and collectives that it runs: sim list schedules; their graphs: sim --graph",
+         "a plan of MSCCL++",
+         "overlap.read_mscclpp in Python makes a plan of it, which sim --plan FILE simulates",
          {{"collective", "protocol", "gpus"}}},
         {workload, "a workload", "--workload FILE takes it", {{"gemm", "collective"}, {"operators"}}},
     }};
@@ -90,8 +93,9 @@ std::string kind_of_text(std::string_view text) {
         Foreign{
             "<system", "",
             "a machine as NCCL and RCCL describe it (XML); sim new topology --from FILE makes a topology of it"},
-        Foreign{"<algo", "",
-                "an algorithm of MSCCL (XML), which sim does not run; what it runs: sim list schedules"},
+        Foreign{
+            "<algo", "",
+            "an algorithm of MSCCL (XML); overlap.read_msccl in Python makes a plan of it, which sim --plan FILE simulates"},
         Foreign{
             "", "model_parallel_NPU_group",
             "a workload of SimAI (AICB), whose times are of its own machine; sim model NAME --tp N --ep N has the "

@@ -10,7 +10,7 @@
 
 namespace overlap {
 
-/// A task graph as a file: what GPUs do, on which streams, in which order (sim/plan/README.md). Without the calls of
+/// A task graph as a file: what GPUs do, on which streams, in which order (sim/plan/format.md). Without the calls of
 /// hosts, which a run adds.
 struct Plan {
     std::string origin;       ///< file, or "plan"

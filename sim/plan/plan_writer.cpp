@@ -275,7 +275,7 @@ Json to_json(const Plan& plan, bool whole) {
 Json plan_schema() {
     Json schema = file_of_keys(
         "Plan",
-        "What GPUs do: tasks, their streams and their order, with the places of their data (sim/plan/README.md). "
+        "What GPUs do: tasks, their streams and their order, with the places of their data (sim/plan/format.md). "
         "'sim --graph FILE' writes it, 'sim --plan FILE' simulates it, 'replay' executes it. Tasks of one (gpu, "
         "stream) run one after another in their order, which is also the order in which the host enqueues. A plan "
         "without places has neither 'buffers', 'inputs' and 'results' nor 'from' and 'to'.",

@@ -43,8 +43,8 @@ Baseline apart(const Scenario& scenario) {
         return one.computation(effects) + one.communication(effects, 0);
     };
     const Seconds makespan = steady.steady ? both(Experiment(steady, graph)) : both(own);
-    return {"computation, then transfers", period_of(steady, graph, makespan),
-            own.computation(effects), own.least_times()};
+    return {"computation, then transfers", period_of(steady, graph, makespan), own.computation(effects),
+            own.least_times()};
 }
 
 }  // namespace

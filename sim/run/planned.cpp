@@ -28,6 +28,13 @@ void take(Value& to, const Value& from, const Value& normal) {
     if (to == normal) to = from;
 }
 
+/// Whether two workloads are the same, though one may leave out what the other says.
+bool same_work(const Json& one, const Json& other, const std::string& origin) {
+    if (one == other || !one.is_object() || !other.is_object()) return one == other;
+    const auto whole = [&](const Json& json) { return to_json(read_workload({json, origin, "/workload"})); };
+    return whole(one) == whole(other);
+}
+
 void refuse(const RunConfig& given, const std::string& key) {
     throw UserError(given.origin + ": /" + key + ": stands beside a plan, which says it itself");
 }
@@ -42,7 +49,8 @@ RunConfig with_plan(RunConfig given, const Plan& plan) {
     if (!given.schedules.empty()) refuse(given, "schedules");
     const RunConfig own = read_run_config(plan.config, plan.origin + ": /config");
     if (!own.plan.is_null()) throw UserError(one_line(plan.origin + ": /config/plan: a plan has no plan"));
-    if (given.workload != normal.workload && given.workload != own.workload) refuse(given, "workload");
+    if (given.workload != normal.workload && !same_work(given.workload, own.workload, given.origin))
+        refuse(given, "workload");
     given.schedule = own.schedule.empty() ? name : own.schedule;
     given.params = own.params;
     given.schedules = own.schedules;

@@ -223,8 +223,13 @@ PlanPtr Resolver::plan_of(const RunConfig& config) {
         return std::make_shared<const Plan>(std::move(plan));
     };
     if (config.plan.is_object()) return kept(read_plan(config.plan, config.origin + ": /plan"));
-    const auto file = config.plan.get<std::string>();
-    return plans_.get(file, [&] { return kept(read_plan_file(file)); });
+    const auto name = config.plan.get<std::string>();
+    return plans_.get(name, [&] {
+        std::error_code ignored;
+        const std::filesystem::path beside = folder_.file_beside(name);
+        const bool is_here = beside.empty() || std::filesystem::exists(name, ignored);
+        return kept(read_plan_file(is_here ? std::filesystem::path(name) : beside));
+    });
 }
 
 RunConfig Resolver::with_machine(RunConfig config) {

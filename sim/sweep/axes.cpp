@@ -90,11 +90,12 @@ std::vector<Json> file_values(ConfigObject files, const ConfigObject& at, const 
     const std::vector<std::string> patterns =
         files.raw("files").is_string() ? std::vector{files.text("files")} : files.texts("files");
     files.finish();
-    if (field != "topology" && field != "workload")
-        at.fail(field, "takes no 'files' (allowed for: topology, workload)");
+    if (field != "topology" && field != "workload" && field != "plan")
+        at.fail(field, "takes no 'files' (allowed for: topology, workload, plan)");
     std::vector<Json> values;
     for (const std::string& pattern : patterns) {
-        std::vector<std::string> names = folder.names(field == "topology" ? "topologies" : "workloads");
+        std::vector<std::string> names;
+        if (field != "plan") names = folder.names(field == "topology" ? "topologies" : "workloads");
         const auto rest = std::remove_if(names.begin(), names.end(), [&](const std::string& name) {
             return fnmatch(pattern.c_str(), name.c_str(), 0) != 0 &&
                    fnmatch(pattern.c_str(), (name + ".json").c_str(), 0) != 0;
@@ -279,7 +280,7 @@ Json sweep_definitions() {
     Json range = keys_schema("From 'from' up to 'to', 'by' a step or 'times' a factor.", range_keys());
     range["oneOf"] = {{{"required", {"by"}}}, {{"required", {"times"}}}};
     const Json text{{"type", "string"}};
-    Json files = object_schema("Names in configs/ that match, of topologies or workloads."), base = object_schema("Fields of a run config (run.schema.json) that all points have, unless an axis sets them.");
+    Json files = object_schema("Names in configs/ that match, of topologies or workloads; or files beside this one, also of plans."), base = object_schema("Fields of a run config (run.schema.json) that all points have, unless an axis sets them.");
     files["required"] = {"files"};
     files["properties"]["files"] = {{"description", "A pattern with * and ?, or several."}, {"oneOf", {text, {{"type", "array"}, {"minItems", 1}, {"items", text}}}}};
     base["properties"] = run_schema()["properties"];

@@ -22,6 +22,7 @@ bool ignored(const std::string& field, const Json& values, const Json& base,
     const auto one_of = [](const Json& object, const std::string& name, const Json& by_default) {
         return object.contains(name) ? object.at(name) : by_default;
     };
+    if (!one_of(values, "plan", one_of(base, "plan", Json())).is_null()) return true;
     const Json schedule = one_of(values, "schedule", one_of(base, "schedule", Json()));
     if (!schedule.is_string()) return false;
     const ScheduleEntry& entry = *schedules.at(schedule.get<std::string>());
@@ -108,8 +109,9 @@ void DesignSpace::learn_names(const ConfigFolder& folder) {
     for (const Axis& axis : sweep_.axes)
         for (const std::vector<Json>& row : axis.values)
             for (std::size_t i = 0; i < axis.fields.size(); ++i) learn(axis.fields[i], row[i]);
+    const bool plans = sweep_.base.contains("plan") || contains(fields_, "plan");
     for (const char* field : {"schedule", "topology"})
-        if (!sweep_.base.contains(field) && !contains(fields_, field))
+        if (!plans && !sweep_.base.contains(field) && !contains(fields_, field))
             throw UserError(place_ + "/base/" + field + ": is missing and not swept");
     if (!sweep_.base.contains("workload")) learn("workload", default_workload);
 }
@@ -171,23 +173,30 @@ void DesignSpace::expand_layer(Json& config) const {
 
 /// Names and values that the constraints use at one point.
 Json DesignSpace::variables(const RunConfig& config, const Expressions& constraints) const {
-    const Json& given_workload =
-        config.workload.is_string() ? workloads_.at(config.workload.get<std::string>()) : config.workload;
-    const Workload workload = read_workload({given_workload, config.origin, "/workload"});
+    const auto named_workload = [&] {
+        const Json& given =
+            config.workload.is_string() ? workloads_.at(config.workload.get<std::string>()) : config.workload;
+        return read_workload({given, config.origin, "/workload"});
+    };
+    const Workload workload = config.read == nullptr ? named_workload()
+                              : config.read->has_workload()
+                                  ? resolver_->workload(with_plan(config, *config.read))
+                                  : unknown_work();
     const Pair* pair = workload.pair();
     const auto* found = value_at(topologies_, config.topology);
-    if (found == nullptr) throw UserError(config.origin + ": /topology: is missing");
+    if (config.topology.empty()) throw UserError(config.origin + ": /topology: is missing");
     Resolver::MachinePtr changed;
     try {
         changed = resolver_->machine(config);
     } catch (const UserError&) {  // of a what-if or a host: the point itself reports it
+        if (found == nullptr) throw;
     }
     const Topology& topology = changed == nullptr ? **found : changed->topology;
     Json result{{"topology", std::filesystem::path(config.topology).stem().string()},
                 {"gpus", topology.gpus()},
                 {"gpus_per_node", topology.gpus_per_node()},
                 {"nodes", topology.nodes()},
-                {"schedule", config.schedule},
+                {"schedule", config.read == nullptr ? config.schedule : schedule_of_plans()->name},
                 {"engine", config.engine},
                 {"workload", workload.name},
                 {"collective", pair == nullptr ? "" : name_of(pair->collective)},
@@ -199,7 +208,9 @@ Json DesignSpace::variables(const RunConfig& config, const Expressions& constrai
     for (const ParameterInfo& parameter : schedule_parameters())
         if (constraints.use(parameter.name)) names.push_back(parameter.name);
     const SchedulePtr* known = value_at(schedules_, config.schedule);
-    const ScheduleEntry& schedule = known == nullptr ? find_schedule(config.schedule) : **known;
+    const ScheduleEntry& schedule = config.read != nullptr ? *schedule_of_plans()
+                                    : known == nullptr     ? find_schedule(config.schedule)
+                                                           : **known;
     const auto parameters = [&](const Json& params) {
         return to_json(parameters_of(schedule, params, workload, topology, config.origin), names);
     };
@@ -229,7 +240,8 @@ std::optional<DesignPoint> DesignSpace::point(std::uint64_t number, Expressions&
     const Places at = places(number);
     DesignPoint point{number, assigned(at), {}};
     if (repeated(at, point.values)) return std::nullopt;
-    point.config = read_run_config(run_config(point.values), file_ + " point " + std::to_string(number));
+    point.config = resolver_->with_machine(
+        read_run_config(run_config(point.values), file_ + " point " + std::to_string(number)));
     if (sweep_.where.empty()) return point;
     Json names = variables(point.config, constraints);
     for (const auto& [field, value] : point.values.items())

@@ -52,6 +52,7 @@ void add_row(const DesignSpace& space, const DesignPoint& point, Json result, Ro
 Json failure(const DesignPoint& point, const std::string& reason) {
     const RunConfig& config = point.config;
     Json known{{"topology", config.topology}, {"schedule", config.schedule}, {"params", config.params}};
+    if (config.has_plan()) return {{"config", to_json(config)}, {"error", reason}};
     known["workload"] = config.workload.is_string() ? Json{{"name", config.workload}} : config.workload;
     return {{"config", known}, {"error", reason}};
 }

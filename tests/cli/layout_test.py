@@ -40,7 +40,7 @@ MAY_INCLUDE = {
     "sim/report": ["sim/core/", "models/resources.hpp", "sim/confidence/confidence.hpp", "sim/report/"],
 }
 
-HAVE_README = ["sim", "sim/schedules", "sim/topology", "sim/transformer", "sim/engine", "sim/quotient", "sim/plan", "sim/python", "scripts/package", "models", "models/calibration", "models/calibration/hip",
+HAVE_README = ["sim", "sim/schedules", "sim/topology", "sim/transformer", "sim/engine", "sim/quotient", "sim/python", "scripts/package", "models", "models/calibration", "models/calibration/hip",
                "sim/advise", "configs/experiments", "configs/sweeps", "tests", "traces"]
 
 

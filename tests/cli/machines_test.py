@@ -82,10 +82,10 @@ class MachinesOfOthers(TraceTestCase):
     def test_other_programs_files_are_named(self):
         files = {
             "nccl.xml": ('<system version="2"></system>', "NCCL and RCCL", "sim new topology --from"),
-            "msccl.xml": ('<algo name="test" nchannels="1"></algo>', "MSCCL (XML)", "sim list schedules"),
+            "msccl.xml": ('<algo name="test" nchannels="1"></algo>', "MSCCL (XML)", "overlap.read_msccl"),
             "simai.txt": ("HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 8 ep: 1 pp: 1\n1\nembedding_layer -1 556000 ALLREDUCE 536870912", "SimAI", "sim model NAME"),
             "astra.yml": ("topology: [ Switch ]\nnpus_count: [ 8 ]\nbandwidth: [ 400.0 ]  # GB/s\nlatency: [ 936.25 ]  # ns\n", "ASTRA-sim", "--link-GBps"),
-            "mscclpp.json": ({"name": "allreduce", "collective": "allreduce", "protocol": "LL", "inplace": True, "gpus": []}, "MSCCL++", "sim list schedules"),
+            "mscclpp.json": ({"name": "allreduce", "collective": "allreduce", "protocol": "LL", "inplace": True, "gpus": []}, "MSCCL++", "overlap.read_mscclpp"),
             "topo.txt": (self.matrix(2, lambda i, j: "NV18"), "nvidia-smi topo -m", "sim new topology --from")}
         for name, (content, *expected) in files.items():
             self.file(name, content)

@@ -1,9 +1,14 @@
 """sim --plan: plans that are written by hand, by --graph and by Python; what is refused, and how."""
+import csv
 import gzip
+import io
 import json
+import shutil
 import re
 
 from sim_case import PAIR, ROOT, SimTestCase, without_clock
+
+EXAMPLE = ROOT / "configs/examples/09_a_plan"
 
 MM = {"kind": "gemm", "stream": "compute", "m": 2048, "n": 2048, "k": 2048, "dtype": "bf16"}
 COPY = {"kind": "copy", "stream": "transfer +1", "src": "+1", "dst": "+0", "bytes": 1e6}
@@ -52,7 +57,7 @@ REFUSED = [  # a plan, and what the one line about it says
 class Plans(SimTestCase):
     def test_the_plan_of_the_documentation(self):
         """Eight lines by hand. 4096 rows of 8192 bf16 are 67 MB for four GPUs: a shard of 2048 rows has 33.6 MB."""
-        page = (ROOT / "sim/plan/README.md").read_text(encoding="utf-8")
+        page = (ROOT / "sim/plan/format.md").read_text(encoding="utf-8")
         text = re.search(r"```json\n(.*?)```", page, re.DOTALL)[1]
         self.assertEqual(text, (ROOT / "sim/plan/example.json").read_text(encoding="utf-8"))
         self.assertEqual(len(text.splitlines()), 8)
@@ -105,3 +110,96 @@ class Plans(SimTestCase):
         first = self.file("first.json", plan({**COPY, "name": "c"}, {**MM, "after": ["c"]}))
         later = self.file("later.json", plan({**MM, "after": ["c"]}, {**COPY, "name": "c"}))
         self.assertEqual(*[self.result("--topology", "h200_4", "--plan", file)["makespan_us"] for file in (first, later)])
+
+    def rows(self, sweep):
+        self.file("sweep.json", {"schema": 1, "name": "plans", **sweep})
+        shutil.rmtree(self.folder / "swept", ignore_errors=True)
+        self.output("sweep", "sweep.json", "--out", "swept")
+        return list(csv.DictReader(io.StringIO((self.folder / "swept/points.csv").read_text(encoding="utf-8"))))
+
+    def test_sweeps_take_plans_as_schedules(self):
+        """Beside schedules, by a pattern, alone, and with a machine that only the plan names; parameters are of schedules."""
+        shutil.copy(EXAMPLE / "halves.json", self.folder / "one.plan.json")
+        self.file("two.plan.json", plan(MM, COPY))
+        rows = self.rows({"base": {"topology": "h200_4"}, "axes": {"plan": {"files": "*.plan.json"}, "what_if.topology.fabric.0.bandwidth_GBps": ["1x", "2x"]}})
+        self.assertEqual([row["schedule"] for row in rows], ["plan ./one.plan.json"] * 2 + ["plan ./two.plan.json"] * 2)
+        self.assertEqual([row["error"] for row in rows], [""] * 4)
+        for row, more in zip(rows, ([], ["--what-if", "topology.fabric.0.bandwidth_GBps=2x"])):
+            self.assertEqual(float(row["makespan_us"]), self.result("--topology", "h200_4", "--plan", "one.plan.json", *more)["makespan_us"])
+        self.assertNotEqual(rows[0]["makespan_us"], rows[1]["makespan_us"])
+        self.output("report", "swept")
+        self.assertIn("plan ./one.plan.json", (self.folder / "swept/report.html").read_text(encoding="utf-8"))
+        base = {"topology": "h200_4", "workload": json.loads((self.folder / "one.plan.json").read_text(encoding="utf-8"))["config"]["workload"]}
+        rows = self.rows({"base": base, "points": [{"schedule": "hetero_fused_1d"}, {"plan": "one.plan.json"}], "axes": {"params.chunks": [2, 4]},
+                          "where": ["gemm.m == 8192 && gpus == 4 && (schedule == \"plan\" || chunks > 2)"]})
+        self.assertEqual([(row["schedule"], row["chunks"]) for row in rows], [("plan one.plan.json", ""), ("hetero_fused_1d", "4")])
+        self.assertEqual(rows[1]["serial_us"], rows[0]["serial_us"])
+        self.output("report", "swept")
+        shutil.copytree(self.folder, self.folder / "else/where", ignore=shutil.ignore_patterns("else"))
+        point = json.loads(self.output("sweep", "else/where/sweep.json", "--point", "1"))
+        self.assertEqual(self.result("--config", self.file("point.json", point))["makespan_us"], float(rows[0]["makespan_us"]))
+        rows = self.rows({"base": {"plan": "one.plan.json"}, "axes": {"host": ["threads", "pytorch_eager"]}})
+        self.assertEqual([row["topology"] for row in rows], ["h200_4.json"] * 2)
+
+    def test_sweeps_refuse_plans_that_do_not_run(self):
+        self.file("bad.json", plan({**MM, "stream": "compte"}))
+        for axes, message in (({"plan": ["bad.json"]}, "bad.json: /tasks/0/each_rank/0/stream: is 'compte'"), ({"plan": ["none.json"]}, "none.json: "),
+                              ({"plan": {"files": "*.none"}}, "plan: has the pattern '*.none'"), ({"plan": [1]}, "/plan: is 1, expected a file name or an object"),
+                              ({"plan": [plan(MM)], "schedule": ["serial"]}, "/schedule: stands beside a plan")):
+            self.file("sweep.json", {"schema": 1, "base": {"topology": "h200_4"}, "axes": axes})
+            self.assert_refused(["sweep", "sweep.json", "--out", "swept"], message)
+
+    def spans(self, trace):
+        """Of a timeline of our own, as a measured case has them."""
+        events = json.loads((self.folder / trace).read_text(encoding="utf-8"))["traceEvents"]
+        gpus = [one["pid"] for one in events if one["name"] == "process_name" and one["args"]["name"].startswith("GPU ")]
+        streams = {(one["pid"], one["tid"]): one["args"]["name"] for one in events if one["name"] == "thread_name"}
+        return [{"task": number, "name": one["name"], "kind": one["cat"], "gpu": one["pid"], "stream": streams[one["pid"], one["tid"]],
+                 "start_us": one["ts"], "end_us": one["ts"] + one["dur"]}
+                for number, one in enumerate(one for one in events if one["ph"] == "X" and one["pid"] in gpus and one["cat"] in ("gemm", "copy"))]
+
+    def test_a_plan_is_compared_with_its_spans(self):
+        """What ran: the file beside the case, the plan itself, or one that says no work. All of its tasks are found in the timeline."""
+        (self.folder / "cases").mkdir()
+        for name, content in (("halves", json.loads((EXAMPLE / "halves.json").read_text(encoding="utf-8"))), ("bare", plan(MM, {**COPY, "name": "get"}))):
+            self.file(f"cases/{name}.plan", content)
+            for scenario in ({"topology": "h200_4", "plan": f"{name}.plan"}, {"topology": "h200_4", "plan": content}):
+                self.output("--topology", "h200_4", "--plan", f"cases/{name}.plan", "--host", "replay", "--trace", "out.json")
+                spans = self.spans("out.json")
+                self.file("cases/case.json", {"schema": 1, "system": "made_up", "scenario": scenario, "spans": spans,
+                                              "samples_us": [max(span["end_us"] for span in spans)]})
+                report = json.loads(self.output("compare", "cases/case.json", "--format", "json"))
+                one = report["cases"][0]
+                self.assertAlmostEqual(one["error"], 0, places=4)
+                self.assertEqual((one["tasks"]["only_measured"], one["tasks"]["only_predicted"]), (0, 0))
+                self.assertTrue({"gemm", "copy"} <= report["task_kinds"].keys())
+                self.assertLess(report["task_kinds"]["gemm"]["mean_abs"], 1e-3)
+                self.assertNotIn("first_divergence", one["tasks"])
+
+    def test_a_plan_and_a_schedule_of_the_same_work_are_ranked(self):
+        work = json.loads((EXAMPLE / "halves.json").read_text(encoding="utf-8"))["config"]["workload"]
+        shutil.copy(EXAMPLE / "halves.json", self.folder)
+        scenarios = [{"topology": "h200_4", "plan": "halves.json"}, *({"topology": "h200_4", "schedule": name, "workload": work} for name in ("serial", "shard_p2p"))]
+        for number, (scenario, us) in enumerate(zip(scenarios, (300, 400, 350))):
+            self.file(f"{number}.json", {"schema": 1, "system": "made_up", "scenario": scenario, "samples_us": [us]})
+        report = json.loads(self.output("compare", "0.json", "1.json", "2.json", "--format", "json"))
+        self.assertEqual([one["cases"] for one in report["scenarios"]], [3])
+        self.assertEqual(report["scenarios"][0]["measured_best"], "plan halves.json")
+
+    def test_measured_spans_are_compared_with_the_plan_of_what_ran(self):
+        """The plan of a measured schedule instead of the schedule: the same prediction and the same errors of all tasks."""
+        kept = {}
+        for line in (ROOT / "traces/h100_2/overlap/first.jsonl").read_text(encoding="utf-8").splitlines():
+            case = json.loads(line)
+            if "spans" in case:
+                kept.setdefault(case["scenario"]["schedule"], case)
+        self.assertGreater(len(kept), 3)
+        for name, case in kept.items():
+            scenario = case["scenario"]
+            self.file("config.json", scenario)
+            self.output("--config", "config.json", "--graph", "ran.json", "--dry-run")
+            self.file("schedule.json", case)
+            self.file("plan.json", {**case, "scenario": {"topology": scenario["topology"], "plan": "ran.json"}})
+            one, other = (json.loads(self.output("compare", file, "--format", "json"))["cases"][0] for file in ("schedule.json", "plan.json"))
+            for key in ("predicted_us", "error", "tasks"):
+                self.assertEqual(one[key], other[key], (name, key))

@@ -102,6 +102,11 @@ class Replay(ProgramTestCase):
                 (self.folder / "one.jsonl").write_text(line + "\n")
                 self.assertRegex(self.refusal("one.jsonl"), "^no GPU: .")
 
+    def test_takes_plans_that_are_of_no_schedule(self):
+        config = {key: value for key, value in PLAN["config"].items() if key in ("topology", "workload")}
+        (self.folder / "own.json").write_text(changed(["config"], config))
+        self.assertRegex(self.refusal("own.json"), "^no GPU: .")
+
     def test_refuses_bad_plans(self):
         texts = [(changed(path, value), message) for path, value, message in BAD_PLANS] + BAD_TEXTS
         for text, message in texts:

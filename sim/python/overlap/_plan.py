@@ -1,4 +1,4 @@
-"""Plans: what GPUs do, task by task (sim/plan/README.md)."""
+"""Plans: what GPUs do, task by task (sim/plan/format.md)."""
 import gzip
 import json
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Union

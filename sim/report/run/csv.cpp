@@ -94,17 +94,29 @@ bool csv_has_column(const std::string& name) {
 }
 
 bool csv_has_field(const std::string& field) {
+    if (field == "plan") return true;  // in column schedule
     const std::string in_config = "config." + field + (field == "workload" ? ".name" : "");
     return std::ranges::any_of(columns, [&](const Column& column) {
         return column.path == std::vector{field} || column.path == split(in_config, '.');
     });
 }
 
+std::string schedule_or_plan(const Json& config) {
+    if (const auto plan = config.find("plan"); plan != config.end()) {
+        if (plan->is_string()) return "plan " + unquoted(*plan);
+        const bool is_described = plan->is_object() && plan->contains("description");
+        return is_described ? unquoted((*plan)["description"]) : "plan";
+    }
+    return config.contains("schedule") ? unquoted(config["schedule"]) : "";
+}
+
 std::string csv_row(const Json& result, CsvClock clock) {
     std::string row;
     for (const Column& column : columns) {
         if (!has(clock, column)) continue;
-        const Json& value = value_of(column, result);
+        const Json value = column.name == "schedule" && result.contains("config")
+                               ? Json(schedule_or_plan(result["config"]))
+                               : value_of(column, result);
         const bool empty = value.is_structured() && value.empty();
         row.append(&column == &columns.front() ? "" : ",").append(empty ? "" : csv_cell(value));
     }

@@ -25,6 +25,8 @@ std::vector<std::string> lines_of(const Remarks& remarks);
 void add_remarks(const Remarks& remarks, Json& result);
 /// "what-if KEY=VALUE: changes nothing in PLACE"
 std::string no_effect_note(const std::string& key, const Json& value, const std::string& place);
+/// Of a run config: the schedule's name, or "plan FILE" or the plan's description; empty if it has neither.
+std::string schedule_or_plan(const Json& config);
 /// Columns of tables, and their cells in each row.
 inline const std::string remark_columns = "what_if,notes";
 std::string remark_cells(const Remarks& remarks);

@@ -31,10 +31,8 @@ bool gathers_results(const RunResult& result) {
 }
 
 std::string schedule_text(const Json& config) {
-    if (!config.contains("schedule"))
-        return config.contains("plan") && config["plan"].is_string() ? "plan " + unquoted(config["plan"])
-                                                                     : "plan";
-    std::string text = unquoted(config["schedule"]);
+    std::string text = schedule_or_plan(config);
+    if (text.empty()) return "plan";  // of Python
     if (const auto params = config.find("params"); params != config.end() && params->is_object())
         for (const auto& [name, value] : params->items()) text += " " + name + "=" + unquoted(value);
     return text;

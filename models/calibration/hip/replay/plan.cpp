@@ -54,7 +54,11 @@ public:
 private:
     void config() {
         const JsonValue& config = json_.at("config");
-        plan_.config = config.source();
+        const JsonValue *schedule = config.find("schedule"), *params = config.find("params");
+        // What ran is the plan itself where it is of no schedule.
+        plan_.config = schedule != nullptr ? config.source()
+                                           : R"({"topology":)" + config.at("topology").source() +
+                                                 R"(,"plan":)" + json_.source() + "}";
         plan_.system = config.at("topology").text();
         if (plan_.system.ends_with(".json")) plan_.system.resize(plan_.system.size() - 5);
         const JsonValue& workload = config.at("workload");
@@ -71,11 +75,11 @@ private:
         plan_.m = in_range(gemm.at("m"), 1, longest);
         plan_.n = in_range(gemm.at("n"), 1, longest);
         plan_.k = in_range(gemm.at("k"), 1, longest);
-        if (const JsonValue* chunks = config.at("params").find("chunks"))
+        if (const JsonValue* chunks = params == nullptr ? nullptr : params->find("chunks"))
             plan_.chunks = static_cast<int>(in_range(*chunks, 1, 65536));
-        plan_.name = config.at("schedule").text() + " " + collective + " " + std::to_string(plan_.m) + "x" +
-                     std::to_string(plan_.n) + "x" + std::to_string(plan_.k) + " " +
-                     config.at("params").source();
+        plan_.name = (schedule == nullptr ? "plan" : schedule->text()) + " " + collective + " " + std::to_string(plan_.m) + "x" +
+                     std::to_string(plan_.n) + "x" + std::to_string(plan_.k) +
+                     (params == nullptr ? "" : " " + params->source());
         if (const JsonValue* spans = json_.find("spans")) plan_.spans = spans->boolean();
     }
 

@@ -8,7 +8,7 @@
 
 namespace overlap::hip {
 
-/// A task of a plan as one rank has it (sim/plan/README.md): a line of "tasks", or of an "each_rank" of it.
+/// A task of a plan as one rank has it (sim/plan/format.md): a line of "tasks", or of an "each_rank" of it.
 class PlanLine {
 public:
     PlanLine(const JsonValue& json, int rank, int gpus) : json_(json), rank_(rank), gpus_(gpus) {}
