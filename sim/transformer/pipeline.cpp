@@ -122,14 +122,14 @@ PipelineTimes times_of(const Pipeline& pipeline, std::span<const StageTimes> sta
                 free[stage] = std::max(free[stage], ready) + time;
                 busy[stage] += time;
                 if (step.pass != Pass::weights) passes.end(step.pass, place, step.micro_batch) = free[stage];
-                if (completes(step, pipeline)) {
+                if (completes(step, pipeline))
                     summed[stage] = std::max(summed[stage], free[stage]) + times.last;
-                    busy[stage] += times.last;
-                }
                 moved = true;
             }
         }
     }
+    for (std::size_t stage = 0; stage < count; ++stage)
+        busy[stage] += std::max(summed[stage] - free[stage], Seconds());
     return {std::max(std::ranges::max(free), std::ranges::max(summed)), std::ranges::max(busy)};
 }
 

@@ -60,6 +60,22 @@ Seconds time_of_send(const Model& model, const StepShape& step, const StudyOptio
     return makespan_of(resolver.resolve(config));
 }
 
+/// `options` with the nodes of one stage only, whose GPUs exchange with no other stage's but by sends; as they are where
+/// a stage has parts of nodes, or the network has no such part.
+StudyOptions on_one_stage(const StepShape& step, StudyOptions options, Resolver& resolver) {
+    RunConfig config = options.run;
+    config.origin = "model";
+    const int nodes = resolver.machine(config)->topology.nodes(), stages = step.spread.stages;
+    if (nodes % stages != 0) return options;
+    config.what_if["topology.nodes"] = nodes / stages;
+    try {
+        if (resolver.machine(config)->topology.gpus() * stages == step.spread.gpus)
+            options.run.what_if = config.what_if;
+    } catch (const UserError&) {  // networks of which nodes / stages are not a part
+    }
+    return options;
+}
+
 PassLists passes_of(const Model& model, const StepShape& step, const StudyOptions& options,
                     Resolver& resolver) {
     StepShape forward = step, both = step;
@@ -103,7 +119,7 @@ StepStudy study_of_pass(const Model& model, const StepShape& step, const StudyOp
 /// layers or stages take from each other, and sends that stages wait for.
 StepStudy study_of_iteration(const Model& model, const StepShape& step, const StudyOptions& options,
                              Resolver& resolver) {
-    const PassLists passes = passes_of(model, step, options, resolver);
+    const PassLists passes = passes_of(model, step, on_one_stage(step, options, resolver), resolver);
     PipelineStudy pipeline;
     pipeline.send = time_of_send(model, step, options, resolver);
     const auto through = [&](const Choice& choice, StageTimes& slowest) {

@@ -37,8 +37,8 @@ class Pretraining(SimTestCase):
         # All rows: sim/transformer/README.md. Target: mean at most 8 %, nine of ten at most 15.
         errors = []
         for row in self.table():
-            if (row["model"], row["gpu"]) == ("LLAMA3_70B", "H100"):
-                continue  # half a minute each
+            if row["fsdp"] == "64":
+                continue  # 20 seconds each
             step = json.loads(self.sim(*arguments(row), "--format", "json").stdout)["steps"][0]
             with self.subTest(row=row):
                 speed = step["tokens_per_s_overlapped"] / int(row["gpus"])
@@ -46,7 +46,7 @@ class Pretraining(SimTestCase):
                 self.assertLess(abs(errors[-1]), 0.10)
                 self.assertEqual(step["tokens"], int(row["gbs"]) * int(row["sequence"]))
         self.assertGreaterEqual(len(errors), 5)
-        self.assertLess(sum(map(abs, errors)) / len(errors), 0.06)
+        self.assertLess(sum(map(abs, errors)) / len(errors), 0.08)
 
     def test_a_pipeline_is_told(self):
         done = self.sim("model", "llama3_8b", "--topology", "h100_8", "--phase", "training", "--tp", "2", "--pp", "4",
