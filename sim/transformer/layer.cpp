@@ -236,7 +236,8 @@ Bytes kept_results(const std::vector<Operator>& operators, int gpus) {
     for (const Operator& op : operators) {
         Bytes& result = results.emplace_back();
         if (const auto* gemm = std::get_if<GemmShape>(&op.work))
-            result = matrix_size(gemm->m, gemm->n, output_type(gemm->dtype)) * gemm->batch;
+            result =
+                matrix_size(gemm->m, gemm->n, output_type(gemm->dtype)) * static_cast<double>(gemm->batch);
         if (const auto* kernel = std::get_if<StreamingWork>(&op.work)) result = kernel->written;
         const auto* collective = std::get_if<CollectiveWork>(&op.work);
         if (collective == nullptr || collective->kind == CollectiveKind::all_gather) continue;
