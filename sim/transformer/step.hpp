@@ -60,7 +60,7 @@ struct StepShape {
     std::int64_t tokens = 4096;    ///< of all GPUs together
     std::int64_t sequence = 4096;  ///< tokens of a sequence; decode: tokens of its context
     DType dtype = DType::bf16;
-    Parallelism spread;
+    Parallelism spread = {};
     double imbalance = 0;      ///< exponent of the power law by which tokens go to experts; 0: balanced
     WeightFormat stored = {};  ///< of the layers' weights in memory, in inference
     Recompute recompute = Recompute::none;
