@@ -66,7 +66,7 @@ Seconds estimate_decode(const AttentionCall& call, const DecodeParameters& param
 /// softmax.
 double attended_pairs(const AttentionCall& call);
 Flops flops_of(const AttentionCall& call);
-/// The same as a kernel: Q, K and V are read once, the result is written once, in 16-bit numbers where they are not in
+/// A call as a kernel: Q, K and V are read once, the result is written once, in 16-bit numbers where they are not in
 /// the cache.
 MemoryBoundWork attention_work(const AttentionCall& call);
 

@@ -18,8 +18,7 @@ bool shares_links(const Topology& topology, const CopyWork& copy) {
     const int node = topology.node_of(copy.src) * topology.gpus_per_node();
     int other = node;
     while (other == copy.src || other == copy.dst) ++other;
-    return topology.route(copy.src, other).links.front() ==
-           topology.route(copy.src, copy.dst).links.front();
+    return topology.route(copy.src, other).links.front() == topology.route(copy.src, copy.dst).links.front();
 }
 
 // A copy by a kernel on n compute units: launch (none if a running kernel waits for a flag), bytes at a rate

@@ -169,7 +169,7 @@ struct Machine {
     ResourceTable resources;
     Calibration calibration;
     Seconds sustained;
-    /// Of its prices (sim/confidence); null for machines made in a test or a fit
+    /// What is known about its prices (sim/confidence); null for machines made in a test or a fit
     std::shared_ptr<const MachineEvidence> evidence = {};
     double gemm_speed = 1;
     bool marks = false;

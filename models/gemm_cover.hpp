@@ -37,7 +37,8 @@ inline Problem describe(const GemmShape& shape, const GemmParameters& p, bool wa
     assert(shape.m >= 1 && shape.n >= 1 && shape.k >= 1);
     const auto m = static_cast<double>(shape.m), n = static_cast<double>(shape.n),
                k = static_cast<double>(shape.k), batch = static_cast<double>(shape.batch);
-    const double operand = element_size(shape.dtype).si(), output = element_size(output_type(shape.dtype)).si();
+    const double operand = element_size(shape.dtype).si(),
+                 output = element_size(output_type(shape.dtype)).si();
     return {batch,
             m,
             n,
@@ -140,7 +141,7 @@ inline double memory_rate(const GemmParameters& p, double active) {
     return p.hbm.si() / std::sqrt(std::sqrt(1 + fourth));
 }
 
-/// Of `bytes`. Where `memory_start` is known, operands that lie in no cache stream at the full rate only after it.
+/// Time to read `bytes`. Where `memory_start` is known, operands in no cache stream at the full rate only after it.
 inline double memory_time(const Problem& problem, const GemmParameters& p, double bytes, double active) {
     return problem.memory_start + bytes / memory_rate(p, active);
 }
@@ -248,10 +249,11 @@ private:
 /// (traces/h200_4/microbench/parts_1.jsonl, 46 GEMMs of 562 to 9000 such rows): the number of tiles is right for 38
 /// of them, with the listed tiles alone for 14; times are 2.1 % off instead of 4.8. Nothing was fitted to them.
 inline bool has_other_rows(const Problem& problem, const GemmParameters& p) {
-    return static_cast<double>(p.row_step) > 0 && problem.m >= usual_rows && std::fmod(problem.m, usual_rows) != 0;
+    return static_cast<double>(p.row_step) > 0 && problem.m >= usual_rows &&
+           std::fmod(problem.m, usual_rows) != 0;
 }
 
-/// Of a further tile: that of the best listed tile that is no larger; 0 if all are.
+/// Efficiency of a tile that is not listed: that of the best listed tile that is no larger; 0 if all are.
 inline double other_efficiency(const GemmParameters& p, double rows, double columns) {
     double efficiency = 0;
     for (const GemmTile& tile : p.tiles)
@@ -271,7 +273,8 @@ void each_tile(const Problem& problem, const GemmParameters& p, Take take) {
     if (!has_other_rows(problem, p)) return;
     for (const double columns : {128.0, 192.0, 256.0}) {
         double before = 0;
-        for (double rows = usual_rows + static_cast<double>(p.row_step); rows * columns <= largest; rows += static_cast<double>(p.row_step)) {
+        for (double rows = usual_rows + static_cast<double>(p.row_step); rows * columns <= largest;
+             rows += static_cast<double>(p.row_step)) {
             const double count = std::ceil(problem.m / rows);
             if (count == before) continue;  // more padding than the tile before
             before = count;

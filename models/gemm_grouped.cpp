@@ -42,8 +42,8 @@ public:
     }
 
 private:
-    static GroupedEstimate estimate(const GemmShape& shape, int units, bool masked, const GemmParameters& gemm,
-                                    const MoeParameters* fit, Seconds sustained) {
+    static GroupedEstimate estimate(const GemmShape& shape, int units, bool masked,
+                                    const GemmParameters& gemm, const MoeParameters* fit, Seconds sustained) {
         const ExpertRows rows = rows_of(shape);
         const auto n = static_cast<double>(shape.n), k = static_cast<double>(shape.k);
         if (fit != nullptr) {
@@ -52,7 +52,8 @@ private:
                 p.peak_rate = p.peak_rate * (units / p.compute_units);
                 p.compute_units = units;
             }
-            GroupedEstimate result = estimate_grouped(rows, n, k, weight_bytes(kernel_format(shape.dtype)), p);
+            GroupedEstimate result =
+                estimate_grouped(rows, n, k, weight_bytes(kernel_format(shape.dtype)), p);
             result.body += gemm.launch;
             return result;
         }

@@ -88,8 +88,7 @@ GemmEstimate estimate_gemm(const GemmShape& shape, const GemmParameters& paramet
     const GemmParameters fewer =
         on_units(parameters, units, parameters.reserved_loss * beyond_cache(problem, parameters));
     Cover chosen = persistent ? choose(problem, fewer, 1) : choose(problem, parameters);
-    if (!persistent)
-        chosen = cover(problem, fewer, chosen.tile, chosen.rows, chosen.columns, chosen.split);
+    if (!persistent) chosen = cover(problem, fewer, chosen.tile, chosen.rows, chosen.columns, chosen.split);
     return estimate_of(shape, problem, fewer, chosen, busy.si(), nullptr);
 }
 

@@ -12,7 +12,7 @@ namespace overlap {
 
 /// Fits of a device's fused kernels, by number format. Empty where no table of the device was fitted.
 struct KernelCalibration {
-    /// By prefill_format, decode by the cache's kernel_format; of kernels alone by the names that attention_fit() gives
+    /// Keys: prefill_format, of decode the cache's kernel_format; of kernels alone the names that attention_fit() gives
     std::map<std::string, PrefillParameters> prefill;
     std::map<std::string, DecodeParameters> decode;
     std::map<std::string, MoeParameters> moe;  ///< by format of the operands: "bf16", "fp8_block", …

@@ -63,7 +63,7 @@ public:
         return cost;
     }
 
-    /// Of the lines of `channels` channels the one with the shortest time for `on_bus`, with its key: those of small
+    /// The line of `channels` channels with the shortest time for `on_bus`, with its key: those of small
     /// operands are measured with all channels only.
     static std::pair<std::string, DeviceSpec::Library::Line> fastest(const DeviceSpec::Library::Fit& fit,
                                                                      double channels, Bytes on_bus,
@@ -85,7 +85,7 @@ public:
     }
 
 private:
-    /// By one kernel that was measured at several sizes (DeviceLibrary::AllReduce): the time of the smallest one is
+    /// Time of a kernel that was measured at several sizes (DeviceLibrary::AllReduce): the time of the smallest one is
     /// latency.
     static Cost all_reduce_cost(const CollectiveKernelWork& work, int gpu, const Machine& machine) {
         const DeviceSpec& device = machine.topology.device();
@@ -134,7 +134,7 @@ private:
         }
     }
 
-    // Of the P pieces of an operand, each rank sends and receives P−1: each is read once and written once. A
+    // Each rank sends and receives P−1 of the P pieces of an operand: each is read once and written once. A
     // reduction also reads the rank's own part of every piece (the partial sums it sends on, and its own last
     // one) and writes the last sum: 3P−1 accesses in all, 2P−1 of them reads.
     static void go_round(const CollectiveKernelWork& work, int gpu, const Machine& machine, Bytes on_bus,

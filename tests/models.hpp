@@ -4,7 +4,6 @@
 #include <map>
 
 #include "sim/transformer/layer.hpp"
-#include "sim/transformer/layer.hpp"
 #include "sim/transformer/possible.hpp"
 #include "sim/transformer/step_request.hpp"
 #include "tests/test_support.hpp"
@@ -17,7 +16,8 @@ inline const Families& shipped_families() {
     return families;
 }
 
-inline Model model_of(const Json& config, const std::string& file = "m.json", Unread unread = Unread::refused) {
+inline Model model_of(const Json& config, const std::string& file = "m.json",
+                      Unread unread = Unread::refused) {
     return read_model(ConfigObject(config, file), "m", shipped_families(), unread);
 }
 
@@ -31,7 +31,8 @@ inline LayerKind kind_of(const Model& model, bool of_experts, bool windowed = tr
     const std::vector<LayerKind> kinds = layer_kinds(model);
     for (const bool window : {windowed, !windowed})
         for (const LayerKind& kind : kinds)
-            if (kind.shape.of_experts() == of_experts && (kind.shape.attention.window > 0) == window) return kind;
+            if (kind.shape.of_experts() == of_experts && (kind.shape.attention.window > 0) == window)
+                return kind;
     FAIL("no such layer");
     return kinds.front();
 }

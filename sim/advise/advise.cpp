@@ -212,9 +212,7 @@ SimulatedAdvice advise(const Scenario& scenario, const ConfigFolder& folder, std
     if (nothing_cut && !refusal.empty()) throw UserError(refusal);  // for example fewer rows than GPUs
 
     // Removes candidates that were not asked for and only serve comparisons.
-    std::erase_if(all, [&](const Candidate& one) {
-        return allowed.has(one) || one.schedule != "serial";
-    });
+    std::erase_if(all, [&](const Candidate& one) { return allowed.has(one) || one.schedule != "serial"; });
     const std::vector<RankedCandidate> beside = ranked(scenario, all, told);
     advice.baseline = baseline_among(advice.ranked, beside);
     Baselines baselines;

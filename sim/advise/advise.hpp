@@ -2,11 +2,11 @@
 
 #include <functional>
 
+#include "sim/report/run/result.hpp"
 #include "sim/run/candidates.hpp"
-#include "sim/run/run.hpp"
 #include "sim/run/config_folder.hpp"
 #include "sim/run/remarks.hpp"
-#include "sim/report/run/result.hpp"
+#include "sim/run/run.hpp"
 
 namespace overlap {
 
@@ -20,7 +20,7 @@ struct RankedCandidate {
 std::vector<RankedCandidate> ranked(const Scenario& scenario, const std::vector<Candidate>& candidates,
                                     const std::function<void()>& simulated = nullptr,
                                     std::string* refusal = nullptr);
-/// Of each choice (Candidate::same_choice) the first of `ranked`; at most `most` of them.
+/// The first of `ranked` for each choice (Candidate::same_choice); at most `most` of them.
 std::vector<RankedCandidate> one_of_each_choice(std::span<const RankedCandidate> ranked,
                                                 std::size_t most = SIZE_MAX);
 
@@ -41,7 +41,7 @@ struct AdviceBaseline {
 /// schedules of one operator go together in part, so this is cautious. None if the error of a price is not known and
 /// the others' do not exceed the margin.
 std::optional<bool> too_close_to_call(double margin, const Confidence& confidence);
-/// The same behind the margin in a text; empty if it is not too close.
+/// What a text says of a margin that is too close to call; empty if it is not too close.
 std::string sureness(double margin, const Confidence& confidence);
 
 /// A preset of configs/schedules: a schedule as a library or a paper has it.
@@ -62,11 +62,11 @@ struct SimulatedAdvice {
     AdviceBaseline baseline;
     /// The fastest of each choice (Candidate::same_choice), fastest first; as many as asked for.
     std::vector<RankedCandidate> choices;
-    std::vector<RunResult> best;  ///< their full runs; speed-ups refer to `baseline`
+    std::vector<RunResult> best;                 ///< their full runs; speed-ups refer to `baseline`
     std::optional<RankedCandidate> shard_level;  ///< the fastest schedule of whole shards, if allowed
     std::optional<RankedCandidate>
-        by_library_kernels;                            ///< the fastest that needs no kernel of the user's own
-    std::vector<PresetTime> presets;                   ///< those that serve the pair, fastest first
+        by_library_kernels;           ///< the fastest that needs no kernel of the user's own
+    std::vector<PresetTime> presets;  ///< those that serve the pair, fastest first
     /// The loss in which the best candidate and the next choice differ most, and that difference.
     std::string deciding_loss;
     Seconds decided_by;

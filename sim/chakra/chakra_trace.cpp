@@ -18,14 +18,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::uint64_t longest_message = 16 << 20;  // bytes, so that reading any message takes less than 1 GB of memory
+constexpr std::uint64_t longest_message = 16 << 20;  // bytes: reading one takes less than 1 GB of memory
 constexpr std::size_t bytes_a_node = 1500;           // in memory, with its operator
 constexpr std::size_t checked_every = 65536;         // nodes
 /// Attributes on which no simulation depends: times and places of the recording, and what the converter made a node
 /// from.
-const std::set<std::string> harmless{"rf_id",     "fw_parent",   "seq_id",        "scope",    "tid",      "fw_tid",
-                                     "op_schema", "is_cpu_op",   "comm_priority", "cid",      "pid",      "stream",
-                                     "kernel_file", "kernel_backend", "ts", "dur", "inputs", "outputs"};
+const std::set<std::string> harmless{"rf_id",  "fw_parent", "seq_id",      "scope",          "tid",
+                                     "fw_tid", "op_schema", "is_cpu_op",   "comm_priority",  "cid",
+                                     "pid",    "stream",    "kernel_file", "kernel_backend", "ts",
+                                     "dur",    "inputs",    "outputs"};
 
 /// The messages of a file, one after another, each behind its length.
 class Messages {
@@ -52,8 +53,9 @@ public:
     }
 
     [[noreturn]] void fail(const std::string& what) const {
-        throw UserError(path_.string() + ": message " + std::to_string(number_) + " " + what +
-                        " (expected a Chakra execution trace: a GlobalMetadata and Nodes, each behind its length)");
+        throw UserError(
+            path_.string() + ": message " + std::to_string(number_) + " " + what +
+            " (expected a Chakra execution trace: a GlobalMetadata and Nodes, each behind its length)");
     }
 
 private:
@@ -105,9 +107,11 @@ public:
                 break;
             case chakra::MEM_LOAD_NODE:
             case chakra::MEM_STORE_NODE:
-                fail("loads from or stores to remote memory (MEM_LOAD_NODE, MEM_STORE_NODE), which is not modelled");
+                fail(
+                    "loads from or stores to remote memory (MEM_LOAD_NODE, MEM_STORE_NODE), which is not modelled");
             default:
-                fail("has type " + std::to_string(node_.type()) + ", expected METADATA_NODE (1), COMP_NODE (4), "
+                fail("has type " + std::to_string(node_.type()) +
+                     ", expected METADATA_NODE (1), COMP_NODE (4), "
                      "COMM_SEND_NODE (5), COMM_RECV_NODE (6) or COMM_COLL_NODE (7)");
         }
         restore(result);
@@ -117,7 +121,8 @@ public:
     }
 
     [[noreturn]] void fail(const std::string& what) const {
-        throw UserError(file_ + ": node " + std::to_string(node_.id()) + " " + in_quotes(node_.name()) + " " + what);
+        throw UserError(file_ + ": node " + std::to_string(node_.id()) + " " + in_quotes(node_.name()) + " " +
+                        what);
     }
 
 private:
@@ -135,6 +140,7 @@ private:
             return static_cast<std::uint64_t>(value);
         };
         using A = chakra::AttributeProto;
+        // clang-format off
         switch (attr->value_case()) {
             case A::kInt32Val: return signed_one(attr->int32_val());
             case A::kInt64Val: return signed_one(attr->int64_val());
@@ -148,6 +154,7 @@ private:
             case A::kSfixed64Val: return signed_one(attr->sfixed64_val());
             default: fail("has " + name + " that is no whole number");
         }
+        // clang-format on
     }
     std::uint64_t required(const std::string& name) {
         const auto value = number(name);
@@ -182,7 +189,8 @@ private:
             if (!rank && own) continue;
             if (!rank || *rank >= static_cast<std::uint64_t>(ranks_) ||
                 (*rank == static_cast<std::uint64_t>(rank_)) != own)
-                fail("has " + std::string(side) + " " + (rank ? std::to_string(*rank) : "nowhere") + ", expected " +
+                fail("has " + std::string(side) + " " + (rank ? std::to_string(*rank) : "nowhere") +
+                     ", expected " +
                      (own ? "its own rank, " + std::to_string(rank_)
                           : "another of the " + std::to_string(ranks_) + " ranks"));
             if (!own) result.peer = static_cast<std::int64_t>(*rank);
@@ -201,13 +209,15 @@ private:
         const std::uint64_t type = required("comm_type"), size = required("comm_size");
         const auto name = names.find(type);
         if (name == names.end())
-            fail("is a " + (chakra::CollectiveCommType_IsValid(static_cast<int>(std::min<std::uint64_t>(type, 99)))
-                     ? chakra::CollectiveCommType_Name(static_cast<chakra::CollectiveCommType>(type))
-                     : "collective of type " + std::to_string(type)) +
+            fail("is a " +
+                 (chakra::CollectiveCommType_IsValid(static_cast<int>(std::min<std::uint64_t>(type, 99)))
+                      ? chakra::CollectiveCommType_Name(static_cast<chakra::CollectiveCommType>(type))
+                      : "collective of type " + std::to_string(type)) +
                  ", expected ALL_REDUCE, ALL_GATHER, ALL_TO_ALL or REDUCE_SCATTER");
         if (const auto* dims = find("involved_dim"))
             for (const bool involved : dims->bool_list().values())
-                if (!involved) fail("is a collective of some of the ranks (involved_dim), expected one of all ranks");
+                if (!involved)
+                    fail("is a collective of some of the ranks (involved_dim), expected one of all ranks");
         for (const char* key : {"pg_name", "comm_group"})
             if (const auto* group = find(key))
                 result.group = group->has_string_val() ? group->string_val() : std::to_string(*number(key));
@@ -222,7 +232,8 @@ private:
         const auto* attr = find("overlap_operator");
         const auto place = number("overlap_place");
         if (attr == nullptr) {
-            trace_.typeless = trace_.typeless || result.kind == ChakraKind::collective || result.work.contains("flops");
+            trace_.typeless =
+                trace_.typeless || result.kind == ChakraKind::collective || result.work.contains("flops");
             return;
         }
         const std::string where = file_ + ": node " + std::to_string(node_.id()) + ": overlap_operator";
@@ -233,7 +244,8 @@ private:
         const bool message = result.kind == ChakraKind::send || result.kind == ChakraKind::receive;
         const auto* send = std::get_if<SendWork>(&one.work);
         if (message != (send != nullptr) || !one.is_on(rank_)) return;
-        if (message ? static_cast<double>(result.bytes) != send->bytes.si() : chakra_numbers(one, ranks_) != numbers_)
+        if (message ? static_cast<double>(result.bytes) != send->bytes.si()
+                    : chakra_numbers(one, ranks_) != numbers_)
             return;
         result.ours = true;
         result.place = place.value_or(place_);
@@ -266,7 +278,8 @@ void resolve_dependencies(ChakraRank& rank, const std::vector<std::vector<std::u
     for (std::size_t i = 0; i < rank.nodes.size(); ++i) {
         for (const std::uint64_t id : after[i]) {
             const auto found = places.find(id);
-            if (found == places.end()) fail(i, "waits for node " + std::to_string(id) + ", which is not in the file");
+            if (found == places.end())
+                fail(i, "waits for node " + std::to_string(id) + ", which is not in the file");
             rank.nodes[i].after.push_back(found->second);
         }
         auto& places_of = rank.nodes[i].after;
@@ -310,7 +323,7 @@ void read_groups(const std::vector<fs::path>& files, ChakraTrace& trace) {
     }
 }
 
-/// Of a folder with the traces of one program their common name; else `given`.
+/// The common name of the traces in a folder, if they are of one program; else `given`.
 std::string common_name(const fs::path& given) {
     static const std::string first = ".0.et";
     std::error_code ignored;
@@ -348,7 +361,8 @@ std::vector<fs::path> chakra_files(const fs::path& given) {
         if (rank.find_first_not_of("0123456789") != std::string::npos) continue;
         const std::string last = std::to_string(files.size() - 1);
         if (rank.size() > last.size() || (rank.size() == last.size() && rank > last))
-            throw UserError(stem + "." + std::to_string(files.size()) + ".et: is missing, but " + name + " is there");
+            throw UserError(stem + "." + std::to_string(files.size()) + ".et: is missing, but " + name +
+                            " is there");
     }
     return files;
 }
@@ -366,14 +380,16 @@ ChakraTrace read_chakra_trace(const std::vector<fs::path>& files) {
         while (messages.next(bytes)) {
             chakra::Node node;
             if (!node.ParseFromString(bytes)) messages.fail("is no Node");
-            rank.nodes.push_back(NodeReader(node, rank.file, static_cast<std::int64_t>(trace.ranks.size()) - 1,
+            rank.nodes.push_back(NodeReader(node, rank.file,
+                                            static_cast<std::int64_t>(trace.ranks.size()) - 1,
                                             static_cast<std::int64_t>(files.size()), rank.nodes.size(), trace)
                                      .read());
             after.emplace_back(node.ctrl_deps().begin(), node.ctrl_deps().end());
             after.back().insert(after.back().end(), node.data_deps().begin(), node.data_deps().end());
             if (++nodes % checked_every == 0)
-                require_memory_for("the trace of " + std::to_string(nodes) + " nodes and more in " + rank.file,
-                                   Bytes(static_cast<double>(nodes * bytes_a_node)), available_memory());
+                require_memory_for(
+                    "the trace of " + std::to_string(nodes) + " nodes and more in " + rank.file,
+                    Bytes(static_cast<double>(nodes * bytes_a_node)), available_memory());
         }
         resolve_dependencies(rank, after);
     }

@@ -29,7 +29,7 @@ struct At {
                     in_quotes(rank.nodes[at.node].name) + " " + what);
 }
 
-/// By rank and node: the send that a receive gets its message from. The k-th receive from a rank with a tag gets the
+/// The send that each rank's receive gets its message from. The k-th receive from a rank with a tag gets the
 /// k-th message of that rank with that tag.
 std::vector<std::vector<At>> senders(const ChakraTrace& trace) {
     using Route = std::tuple<std::size_t, std::size_t, std::uint64_t>;  // from, to, tag
@@ -47,14 +47,16 @@ std::vector<std::vector<At>> senders(const ChakraTrace& trace) {
     for_each(ChakraKind::receive, [&](const At& at, const ChakraNode& node) {
         auto& messages = sent[{static_cast<std::size_t>(node.peer), at.rank, node.tag}];
         if (messages.empty())
-            fail(trace, at, "receives what rank " + std::to_string(node.peer) + " does not send (tag " +
-                                std::to_string(node.tag) + ")");
+            fail(trace, at,
+                 "receives what rank " + std::to_string(node.peer) + " does not send (tag " +
+                     std::to_string(node.tag) + ")");
         const At from = messages.front();
         messages.pop();
         const std::uint64_t bytes = trace.ranks[from.rank].nodes[from.node].bytes;
         if (bytes != node.bytes)
-            fail(trace, at, "receives " + std::to_string(node.bytes) + " bytes, but rank " + std::to_string(node.peer) +
-                                " sends " + std::to_string(bytes));
+            fail(trace, at,
+                 "receives " + std::to_string(node.bytes) + " bytes, but rank " + std::to_string(node.peer) +
+                     " sends " + std::to_string(bytes));
         result[at.rank][at.node] = from;
     });
     for (const auto& [route, messages] : sent)
@@ -128,7 +130,8 @@ struct Groups {
 
 /// Whether the nodes at one place do the same on every rank, so that they are one operator.
 bool alike(const ChakraNode& a, const ChakraNode& b) {
-    return a.kind == b.kind && a.ours == b.ours && a.place == b.place && a.work == b.work && a.bytes == b.bytes && a.group == b.group && a.after == b.after;
+    return a.kind == b.kind && a.ours == b.ours && a.place == b.place && a.work == b.work &&
+           a.bytes == b.bytes && a.group == b.group && a.after == b.after;
 }
 
 /// Groups by place, if the nodes of every place are alike and each receive is of the same place's send.
@@ -169,7 +172,8 @@ Groups groups_by_rank(const ChakraTrace& trace) {
             if (nodes[n].kind == ChakraKind::skip || nodes[n].kind == ChakraKind::receive) continue;
             of[n] = groups.members.size();
             if (nodes[n].kind == ChakraKind::collective && !nodes[n].ours)
-                of[n] = collectives.emplace(std::pair(nodes[n].group, count[nodes[n].group]++), of[n]).first->second;
+                of[n] = collectives.emplace(std::pair(nodes[n].group, count[nodes[n].group]++), of[n])
+                            .first->second;
             else if (nodes[n].ours)
                 of[n] = ours.emplace(std::pair(nodes[n].name, nodes[n].place), of[n]).first->second;
             if (of[n] == groups.members.size()) groups.members.emplace_back();
@@ -187,7 +191,7 @@ Groups groups_by_rank(const ChakraTrace& trace) {
 /// least `place`. Lacks those that wait for each other.
 std::vector<std::size_t> in_order(const std::vector<std::vector<std::size_t>>& after,
                                   const std::vector<std::uint64_t>& place) {
-    std::vector<std::size_t> waits = mapped(after, [](const auto& all) { return all.size(); }), order;
+    std::vector<std::size_t> waits = mapped(after, [](const auto&all) { return all.size(); }), order;
     std::vector<std::vector<std::size_t>> next(after.size());
     using Ready = std::pair<std::uint64_t, std::size_t>;
     std::priority_queue<Ready, std::vector<Ready>, std::greater<>> ready;
@@ -205,8 +209,9 @@ std::vector<std::size_t> in_order(const std::vector<std::vector<std::size_t>>& a
     return order;
 }
 
-/// By operator: the operators that it needs.
-std::vector<std::vector<std::size_t>> needs_of(const ChakraTrace& trace, const std::vector<std::vector<At>>& sender,
+/// The operators that each operator needs.
+std::vector<std::vector<std::size_t>> needs_of(const ChakraTrace& trace,
+                                               const std::vector<std::vector<At>>& sender,
                                                const Groups& groups) {
     std::vector<std::vector<std::size_t>> needs(groups.members.size());
     std::size_t total = 0;
@@ -249,7 +254,8 @@ std::vector<std::vector<std::size_t>> needs_of(const ChakraTrace& trace, const s
 
 /// The operators in an order in which none needs a later one, as far as possible as in the files; none if there is no
 /// such order.
-std::optional<std::vector<std::size_t>> order_of(const ChakraTrace& trace, const Groups& groups, const std::vector<std::vector<std::size_t>>& needs) {
+std::optional<std::vector<std::size_t>> order_of(const ChakraTrace& trace, const Groups& groups,
+                                                 const std::vector<std::vector<std::size_t>>& needs) {
     const auto place = [&](const std::vector<At>& members) {
         return trace.ranks[members.front().rank].nodes[members.front().node].place;
     };
@@ -259,8 +265,8 @@ std::optional<std::vector<std::size_t>> order_of(const ChakraTrace& trace, const
 }
 
 /// A list of operators, from groups of nodes.
-Json operators_of(const ChakraTrace& trace, const Groups& groups, const std::vector<std::vector<std::size_t>>& needs,
-                  const std::vector<std::size_t>& order) {
+Json operators_of(const ChakraTrace& trace, const Groups& groups,
+                  const std::vector<std::vector<std::size_t>>& needs, const std::vector<std::size_t>& order) {
     Json operators = Json::array();
     std::vector<std::string> names(groups.members.size());
     std::set<std::string> taken;
@@ -274,7 +280,8 @@ Json operators_of(const ChakraTrace& trace, const Groups& groups, const std::vec
         for (std::size_t count = 2; !taken.insert(names[op]).second; ++count)
             names[op] = name + "#" + std::to_string(count == 2 ? node.id : node.id + count);
         Json entry{{"name", names[op]}};
-        entry.update(node.kind == ChakraKind::send ? Json{{"type", "send"}, {"bytes", node.bytes}} : node.work);
+        entry.update(node.kind == ChakraKind::send ? Json{{"type", "send"}, {"bytes", node.bytes}}
+                                                   : node.work);
         if (node.of_one_rank)
             entry["bytes"] = entry["bytes"].get<double>() * static_cast<double>(members.size());
         if (node.kind == ChakraKind::send) {
@@ -296,7 +303,8 @@ Json operators_of(const ChakraTrace& trace) {
     const auto sender = senders(trace);
     if (const auto groups = groups_by_place(trace, sender)) {
         const auto needs = needs_of(trace, sender, *groups);
-        if (const auto order = order_of(trace, *groups, needs)) return operators_of(trace, *groups, needs, *order);
+        if (const auto order = order_of(trace, *groups, needs))
+            return operators_of(trace, *groups, needs, *order);
     }
     const Groups groups = groups_by_rank(trace);
     const auto needs = needs_of(trace, sender, groups);
@@ -307,7 +315,7 @@ Json operators_of(const ChakraTrace& trace) {
     return operators_of(trace, groups, needs, *order);
 }
 
-/// As a workload's name may be: small letters, digits, underscores.
+/// A name that a workload may have: small letters, digits, underscores.
 std::string plain_name(const std::filesystem::path& file) {
     std::string name;
     for (const char c : file.stem().stem().string()) {
@@ -327,7 +335,8 @@ std::vector<std::string> notes_of(const ChakraTrace& trace) {
     if (!trace.ignored.empty()) {
         std::string names;
         for (const auto& [name, count] : trace.ignored)
-            if (names.size() < 200) names += (names.empty() ? "" : ", ") + one_line(name) + " of " + std::to_string(count);
+            if (names.size() < 200)
+                names += (names.empty() ? "" : ", ") + one_line(name) + " of " + std::to_string(count);
         notes.push_back("ignored attributes of nodes: " + names);
     }
     return notes;
@@ -345,7 +354,8 @@ std::string chakra_trace(const std::string& name, const std::string& beside) {
 
 ChakraWorkload read_chakra(const std::string& name) {
     const auto files = chakra_files(name);
-    if (files.empty()) throw UserError(one_line(name) + ": no trace of rank 0 here, expected NAME.0.et, NAME.1.et, …");
+    if (files.empty())
+        throw UserError(one_line(name) + ": no trace of rank 0 here, expected NAME.0.et, NAME.1.et, …");
     const ChakraTrace trace = read_chakra_trace(files);
     Json operators = operators_of(trace);
     if (operators.empty()) throw UserError(files.front().string() + ": has no operator that takes time");

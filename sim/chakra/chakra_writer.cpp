@@ -1,6 +1,6 @@
-#include <sim/chakra/execution_trace.pb.h>
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
+#include <sim/chakra/execution_trace.pb.h>
 
 #include "sim/chakra/chakra_numbers.hpp"
 #include "sim/chakra/chakra_workload.hpp"
@@ -26,7 +26,8 @@ public:
 
     void add(const Operator& op, const Json& json) {
         std::vector<std::uint64_t> after;
-        for (const std::size_t need : op.needs) after.insert(after.end(), ids_[need].begin(), ids_[need].end());
+        for (const std::size_t need : op.needs)
+            after.insert(after.end(), ids_[need].begin(), ids_[need].end());
         ids_.emplace_back();
         if (const auto* send = std::get_if<SendWork>(&op.work)) return add_messages(op, *send, after, json);
         if (!op.is_on(rank_)) return;
@@ -48,7 +49,8 @@ public:
     std::string content() && { return std::move(bytes_); }
 
 private:
-    void add_messages(const Operator& op, const SendWork& send, const std::vector<std::uint64_t>& after, const Json& json) {
+    void add_messages(const Operator& op, const SendWork& send, const std::vector<std::uint64_t>& after,
+                      const Json& json) {
         for (const bool sends : {true, false})
             for (std::size_t i = 0; i < send.from.size(); ++i) {
                 if ((sends ? send.from[i] : send.to[i]) != rank_) continue;
@@ -63,7 +65,8 @@ private:
             }
     }
 
-    chakra::Node started(const std::string& name, chakra::NodeType type, const std::vector<std::uint64_t>& after) {
+    chakra::Node started(const std::string& name, chakra::NodeType type,
+                         const std::vector<std::uint64_t>& after) {
         chakra::Node node;
         node.set_id(next_);
         node.set_name(name);
@@ -80,7 +83,7 @@ private:
         attr.set_name(name);
         attr.set_string_val(value);
     }
-    /// Of the types that ASTRA-sim's samples have.
+    /// An attribute of the type that ASTRA-sim's samples have.
     static void integer(chakra::Node& node, const char* name, std::uint64_t value) {
         auto* attr = node.add_attr();
         attr->set_name(name);
@@ -116,8 +119,8 @@ private:
 
 std::vector<std::string> to_chakra(const Workload& given, int ranks) {
     if (given.ranks > 0 && given.ranks != ranks)
-        throw UserError("workload '" + given.name + "' is for " + std::to_string(given.ranks) + " GPUs, not for " +
-                        std::to_string(ranks));
+        throw UserError("workload '" + given.name + "' is for " + std::to_string(given.ranks) +
+                        " GPUs, not for " + std::to_string(ranks));
     const Workload workload{given.name, given.description, given.operators(ranks), given.ranks,
                             given.list_order};
     const Json json = to_json(workload).at("operators");
@@ -125,8 +128,9 @@ std::vector<std::string> to_chakra(const Workload& given, int ranks) {
     for (const Operator& op : operators)
         if (const auto* collective = std::get_if<CollectiveWork>(&op.work);
             collective != nullptr && !collective->group.is_all())
-            throw UserError("workload '" + given.name + "': operator '" + op.name +
-                            "' is a collective of groups, which cannot be written; expected collectives of all GPUs");
+            throw UserError(
+                "workload '" + given.name + "': operator '" + op.name +
+                "' is a collective of groups, which cannot be written; expected collectives of all GPUs");
     std::vector<std::string> files;
     for (int rank = 0; rank < ranks; ++rank) {
         RankFile file(workload, ranks, rank);

@@ -39,7 +39,7 @@ private:
     std::optional<Turns> alike_;
     std::vector<int> ranks_;
     mutable std::vector<TaskId> seen_;
-    /// Of the task that is added: predecessor, whether it is on another GPU.
+    /// What the task that is added waits for: predecessor, whether it is on another GPU.
     mutable std::vector<std::pair<TaskId, bool>> waits_;
 };
 

@@ -38,7 +38,9 @@ void for_each_wanted(const Transfers& transfers, const std::vector<std::vector<i
     const bool ranks_execute = receivers == (transfers.direction() == Direction::pull);
     const bool by_rank = transfers.served_in_turn() ? ranks_execute && !single : !(receivers && single);
     const BuiltRanks& built = transfers.built();
-    const auto of = [&](int rank) -> const auto& { return peers[built.place(rank)]; };
+    const auto of = [&](int rank) -> const auto& {
+        return peers[built.place(rank)];
+    };
     if (by_rank) {
         for (const int rank : built.ranks())
             for (const int peer : of(rank)) visit(rank, peer);

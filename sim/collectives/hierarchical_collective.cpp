@@ -149,7 +149,9 @@ private:
         const int per_node = transfers.ranks_per_node();
         const BuiltRanks& built = transfers.built();
         RankTasks arrived(ready.size());
-        const auto at = [&](auto& tasks, int rank) -> auto& { return tasks[built.place(rank)]; };
+        const auto at = [&](auto& tasks, int rank) -> auto& {
+            return tasks[built.place(rank)];
+        };
         /// Every rank gets `pieces(rank)` pieces from each peer of its node.
         const auto collect = [&](auto&& pieces, RankTasks& into) {
             in_nodes(transfers, [&](int src, int dst) {

@@ -37,7 +37,7 @@ struct TransferOptions {
     DmaCommands commands = DmaCommands::copy;  ///< for collectives that are not cut
     bool prelaunch = false;                    ///< CopyWork::prelaunched
     bool stored = false, added = false;        ///< CopyWork::stored and added
-    std::optional<Turns> alike;                ///< of the whole topology: only representatives' tasks are built
+    std::optional<Turns> alike;  ///< of the whole topology: only representatives' tasks are built
     friend bool operator==(const TransferOptions&, const TransferOptions&) = default;
 };
 
@@ -53,7 +53,7 @@ struct Payload {
 /// to ranks in the whole topology.
 Task in_whole(Task task, const Topology& group);
 
-/// Of a topology that is a group of another one: whether tasks name GPUs by rank in the group or in the whole topology.
+/// How tasks name GPUs where the topology is a group of another one: by rank in the group, or in the whole topology.
 enum class RanksOf { group, whole };
 
 /// Adds transfers to a task graph. The options decide which GPU executes them, and on which stream.

@@ -140,7 +140,7 @@ public:
     }
 
     double whole_us() const { return whole_us_; }
-    /// Of the list with whole pairs.
+    /// The run of the list with whole pairs.
     double exposed_us() {
         return to_microseconds(run(resolver_.resolve_for_numbers(config_), {.record = false}).exposed_comm);
     }

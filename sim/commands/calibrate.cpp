@@ -152,7 +152,8 @@ std::string calibrate_kernels(const CalibrateFlags& flags) {
          write_derived_kernels(recipes.derived, devices, flags.out, flags.date, flags.devices))
         table << device << ": scaled from another device\n";
     if (table.str().empty() && flags.kernels)
-        throw UserError("--kernels: nothing to fit: " + (flags.devices.empty() ? "" : joined(flags.devices, ", ") + ": ") +
+        throw UserError("--kernels: nothing to fit: " +
+                        (flags.devices.empty() ? "" : joined(flags.devices, ", ") + ": ") +
                         "no table of attention or MoE kernels, and not both calibrations in " + flags.out +
                         " where one is scaled from another");
     return table.str();
@@ -169,13 +170,15 @@ std::map<std::string, fs::path> measurements(const CalibrateFlags& flags) {
 fs::path archive_of(const std::string& device) {
     const ConfigFolder shipped = ConfigFolder::standard();
     if (!contains(shipped.names("calibrations"), device)) return {};
-    const Json gemm = shipped.calibration_file(device).json.value("/gemm/bf16/provenance/file"_json_pointer, std::string());
+    const Json gemm =
+        shipped.calibration_file(device).json.value("/gemm/bf16/provenance/file"_json_pointer, std::string());
     const fs::path file = shipped.traces().parent_path() / fs::path(gemm.get<std::string>()).parent_path();
     return file.extension() == ".gz" && fs::exists(file) ? file : fs::path();
 }
 
 /// Fits the groups again that a shipped calibration has from an archive in traces/.
-std::string calibrate_from_archive(const CalibrateFlags& flags, const std::string& device, const fs::path& archive) {
+std::string calibrate_from_archive(const CalibrateFlags& flags, const std::string& device,
+                                   const fs::path& archive) {
     const TemporaryFolder folder;
     const std::string said = calibrate_archive(archive, device, folder.path());
     const std::string text = read_json_file(folder.path() / "calibrations" / (device + ".json")).dump();
@@ -184,7 +187,8 @@ std::string calibrate_from_archive(const CalibrateFlags& flags, const std::strin
     const Json shipped = ConfigFolder::standard().calibration_file(device).json;
     Json groups = Json::object();
     for (const auto& [key, group] : shipped.items())
-        if (key == "gemm" || key == "measured_gemms" || contains(calibrated_groups, key)) groups[key] = fitted.at(key);
+        if (key == "gemm" || key == "measured_gemms" || contains(calibrated_groups, key))
+            groups[key] = fitted.at(key);
     write_groups(flags.out, device, groups);
     return said.substr(0, said.find("in no fit, so"));
 }
@@ -198,8 +202,8 @@ std::vector<std::string> only_in_tables(const CalibrateFlags& flags, const std::
     for (const std::string& device : flags.devices.empty() ? known : flags.devices) {
         if (contains(measured, device)) continue;
         if (!contains(known, device))
-            throw UserError("device '" + device + "' has no measurements in " + (own_only ? flags.measurements : "traces/") +
-                            suggestion(device, known));
+            throw UserError("device '" + device + "' has no measurements in " +
+                            (own_only ? flags.measurements : "traces/") + suggestion(device, known));
         left.push_back(device);
     }
     return left;
@@ -271,13 +275,15 @@ void add_calibrate_command(CLI::App& app) {
         "--out", flags->out,
         "Folder of <device>.json, created if missing; default configs/calibrations. Of an archive: the "
         "folder of devices/, calibrations/ and topologies/, default configs");
-    command->add_option("--name", flags->name,
-                        "Name of the device that an archive is from; default: the shipped device that its facts "
-                        "match");
+    command->add_option(
+        "--name", flags->name,
+        "Name of the device that an archive is from; default: the shipped device that its facts "
+        "match");
     command->add_option(
         "--plots", flags->plots,
         "Folder for SVG plots of held-out predictions against measurements; needs gnuplot; default none");
-    command->add_option("--date", flags->date, "Date that is written into fits to public tables; default: today (UTC)");
+    command->add_option("--date", flags->date,
+                        "Date that is written into fits to public tables; default: today (UTC)");
     command->add_option(
         "devices", flags->devices,
         "Devices to fit, default all that have measurements; or one archive of scripts/measure");

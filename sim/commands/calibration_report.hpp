@@ -11,7 +11,7 @@ namespace overlap {
 
 /// Cases, errors by class, and what is not determined, of a fit of GEMMs in `folder`.
 std::string report(const MeasuredCalibration& calibration, const std::string& folder);
-/// The same of another group.
+/// Report of a fit of another group.
 std::string report(const DeviceCalibration& calibration, const std::string& device);
 
 /// Draws `folder`/<device>_<dtype>_gemm.svg: measured GEMMs against predictions by a fit that has not seen
@@ -21,7 +21,7 @@ void draw(const std::filesystem::path& folder, const MeasuredCalibration& calibr
 /// has not seen their family; one series for each class.
 void draw(const std::filesystem::path& folder, const std::string& device,
           const DeviceCalibration& calibration);
-/// The same for a public table: families of the held-out fold, kernels of 20 us and more, by M.
+/// Draws the fit to a public table: families of the held-out fold, kernels of 20 us and more, by M.
 void draw(const std::filesystem::path& folder, const GemmCalibrationResult& result);
 
 }  // namespace overlap

@@ -28,7 +28,8 @@ void read(const ChakraFlags& flags) {
         write_file_atomically(flags.out, in_lines(chakra.workload, columns_of_an_operator) + "\n");
     std::map<std::string, std::size_t> kinds;
     for (const Json& op : operators) ++kinds[op.at("type").get<std::string>()];
-    std::string text = std::to_string(operators.size()) + " operators of " + chakra.workload.at("ranks").dump() + " ranks:";
+    std::string text =
+        std::to_string(operators.size()) + " operators of " + chakra.workload.at("ranks").dump() + " ranks:";
     for (const auto& [kind, count] : kinds) text += " " + std::to_string(count) + " " + kind;
     text += "\n";
     for (const std::string& note : chakra.notes) text += note + "\n";
@@ -36,11 +37,14 @@ void read(const ChakraFlags& flags) {
 }
 
 void write(const ChakraFlags& flags) {
-    const ConfigFile file = read_config_file(ConfigFolder::standard().find("workloads", flags.workload), "workload");
+    const ConfigFile file =
+        read_config_file(ConfigFolder::standard().find("workloads", flags.workload), "workload");
     require_kind(file.json, file.name, FileKind::workload);
     const Workload workload = read_workload(file.view());
     const std::vector<std::string> files = to_chakra(workload, flags.ranks);
-    const auto name_of_rank = [&](std::size_t rank) { return flags.out + "." + std::to_string(rank) + ".et"; };
+    const auto name_of_rank = [&](std::size_t rank) {
+        return flags.out + "." + std::to_string(rank) + ".et";
+    };
     for (std::size_t rank = 0; rank < files.size(); ++rank) require_writable(name_of_rank(rank));
     std::size_t bytes = 0;
     for (std::size_t rank = 0; rank < files.size(); ++rank) {
@@ -54,11 +58,14 @@ void write(const ChakraFlags& flags) {
 }  // namespace
 
 void add_chakra_command(CLI::App& app) {
-    CLI::App* group = app.add_subcommand("chakra", "Chakra execution traces, as ASTRA-sim takes them: to and from workloads");
+    CLI::App* group = app.add_subcommand(
+        "chakra", "Chakra execution traces, as ASTRA-sim takes them: to and from workloads");
     group->require_subcommand(1);
     auto flags = std::make_shared<ChakraFlags>();
-    CLI::App* reading = group->add_subcommand("read", "Make a workload of a trace (--workload takes a trace, too)");
-    reading->add_option("trace", flags->trace, "NAME of the files NAME.0.et, NAME.1.et, …, or one of them")->required();
+    CLI::App* reading =
+        group->add_subcommand("read", "Make a workload of a trace (--workload takes a trace, too)");
+    reading->add_option("trace", flags->trace, "NAME of the files NAME.0.et, NAME.1.et, …, or one of them")
+        ->required();
     reading->add_option("--out", flags->out, "File of the workload to write (JSON); default: only a summary");
     reading->callback([flags] { read(*flags); });
     CLI::App* writing = group->add_subcommand("write", "Make a trace of a workload, a file a rank");

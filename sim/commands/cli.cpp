@@ -14,7 +14,7 @@
 namespace overlap {
 namespace {
 
-/// Of every command, so that it may stand anywhere on the line.
+/// A flag of every command, so that it may stand anywhere on the line.
 void add_quiet_flag(CLI::App& app) {
     app.add_flag_callback("-q,--quiet", be_quiet, "Only the result: no progress, no log");
     for (CLI::App* command : app.get_subcommands({})) add_quiet_flag(*command);

@@ -89,7 +89,8 @@ int execute(const CompareFlags& flags) {
     Json what_if = Json::object();
     assign_what_ifs(what_if, flags.what_ifs);
     for (MeasuredCase& one : cases) one.config.what_if.update(what_if);
-    require_outputs(std::vector<std::filesystem::path>{flags.html}, std::vector<std::filesystem::path>{flags.tolerances});
+    require_outputs(std::vector<std::filesystem::path>{flags.html},
+                    std::vector<std::filesystem::path>{flags.tolerances});
     Comparison comparison = compare(cases, folder, ProgressReporter("cases", cases.size()).counter());
     comparison.remarks = remarks_on(cases, unchanged, what_if, comparison, folder);
     comparison.verdicts =

@@ -107,7 +107,7 @@ Words allowed(const CLI::App& root, const Words& words) {
 
 void complete(const CLI::App& root, const Words& words) {
     const std::string& last = words.back();
-    // Of a list a,b only the last is unfinished.
+    // Only the last value of a list a,b is unfinished.
     const std::string before = last.substr(0, last.rfind(',') == std::string::npos ? 0 : last.rfind(',') + 1);
     std::string text;
     for (const std::string& one : allowed(root, words))

@@ -115,7 +115,7 @@ std::string text_of(const Json& json) {
     return out.str();
 }
 
-/// Of the price of one task.
+/// How sure the price of one task is.
 PricedPart confidence_in(const Task& task, const Machine& machine, const CostFlags& flags) {
     TaskGraph graph;
     graph.add(task, {});

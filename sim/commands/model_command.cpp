@@ -65,7 +65,7 @@ std::string memory_note(const Model& model, const std::vector<StepStudy>& steps,
            " take " + gigabytes(most) + " GB a GPU, which has " + gigabytes(capacity);
 }
 
-/// As users run steps, one after the other, if the power of their work is known.
+/// The clock of steps that follow one another, as users run them, if the power of their work is known.
 StepClock clock_of(const ModelFlags& flags, const Machine& machine, std::span<const DType> operands) {
     if (flags.cool) return StepClock::alone;
     return no_power_constants(machine, operands).empty() ? StepClock::settled : StepClock::step;

@@ -71,7 +71,7 @@ Link link_of(const TopologyFlags& flags, const KnownDevice& device, const Config
                         " tells what one of its links achieves");
     Link link{.latency = sourced(0.9, "estimate: two hops of 0.45 us (AMD-AGI/Primus collective_args.py)")};
     if (!shipped.is_null()) {
-        // Of groups of several parallel links the smallest is one.
+        // The smallest of several groups of parallel links is one link.
         const Json& group = *std::ranges::min_element(shipped.at("fabric"), {}, [](const Json& one) {
             return one.at("bandwidth_GBps").at("value").get<double>();
         });

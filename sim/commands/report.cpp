@@ -43,7 +43,8 @@ void execute(ReportFlags& flags) {
     if (plot.has_extension()) outputs.push_back(plot);
     for (const char* name : {"points.csv", "points.jsonl", "sweep.json", "progress.json"})
         inputs.push_back(folder / name);
-    if (flags.out.empty() && !plot.has_extension()) outputs.clear();  // in the folder, if that is one of a sweep
+    if (flags.out.empty() && !plot.has_extension())
+        outputs.clear();  // in the folder, if that is one of a sweep
     require_outputs(outputs, inputs);
     const SweepPoints points = read_sweep(folder);
     if (!plot.empty()) draw(points, plot, flags.wanted);

@@ -8,8 +8,8 @@
 #include "sim/commands/commands.hpp"
 #include "sim/commands/progress_reporter.hpp"
 #include "sim/commands/scenario_flags.hpp"
-#include "sim/report/run/report.hpp"
 #include "sim/core/ranges.hpp"
+#include "sim/report/run/report.hpp"
 
 namespace overlap {
 namespace {
@@ -32,7 +32,8 @@ int execute(const ReproduceFlags& flags) {
     Remarks remarks;
     assign_what_ifs(remarks.what_if, flags.what_if);
     const std::vector<std::filesystem::path> files = experiment_files(flags.system, folder);
-    auto progress = std::make_optional<ProgressReporter>("experiments", files.size() * (1 + remarks.what_if.size()));
+    auto progress =
+        std::make_optional<ProgressReporter>("experiments", files.size() * (1 + remarks.what_if.size()));
     const auto reproduced = [&](const Json& what_if) {
         return mapped(files, [&](const std::filesystem::path& file) {
             progress->add();
@@ -58,8 +59,9 @@ int execute(const ReproduceFlags& flags) {
 
 void add_reproduce_command(CLI::App& app, int& status) {
     CLI::App* command = app.add_subcommand(
-        "reproduce", "Compare published figures with predictions; exit 3 if one is not as its file claims, unless "
-                     "something was changed by --what-if");
+        "reproduce",
+        "Compare published figures with predictions; exit 3 if one is not as its file claims, unless "
+        "something was changed by --what-if");
     auto flags = std::make_shared<ReproduceFlags>();
     command->add_option("system", flags->system,
                         "A folder of configs/experiments, or a file; default: all folders");

@@ -44,7 +44,7 @@ struct TraceAdvice {
     std::vector<Gain> gains = {};  ///< of schedules of the pairs, the largest first
     std::string why_no_gains = {};
     std::optional<Gain> in_graphs = {};  ///< with captured graphs instead of the recorded host
-    /// Of a trace of one GPU that is spread over several: how, the iteration with whole pairs, and its exposed
+    /// How a trace of one GPU is spread over several, the iteration with whole pairs, and its exposed
     /// communication.
     std::string spread = {};
     double spread_us = 0, spread_exposed_us = 0;

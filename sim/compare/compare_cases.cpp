@@ -139,7 +139,7 @@ ComparedCase compare_case(const MeasuredCase& measured, Resolver& resolver) {
     ComparedCase result;
     result.origin = measured.origin;
     result.scenario = scenario_of(measured.system, scenario);
-    // Of a plan that does not say what work it does no other one is an alternative.
+    // A plan that does not say what work it does has no alternatives.
     const Json work = scenario.has_workload() ? to_json(scenario.workload) : scenario.plan->given;
     result.key = measured.system + scenario.machine->topology.name() + work.dump() + conditions_of(scenario);
     result.name = name_of_variant(scenario, params);
@@ -198,7 +198,7 @@ std::optional<double> rank_correlation(const std::vector<double>& a, const std::
     return xy / std::sqrt(xx * yy);
 }
 
-/// Of times that are equal except for rounding (two names of one task graph), the first counts.
+/// Where times are equal except for rounding (two names of one task graph), the first counts.
 constexpr double rounding = 1e-9;
 
 RankedScenario rank(const std::string& name, const std::vector<const ComparedCase*>& cases) {

@@ -23,7 +23,7 @@ inline const std::vector<std::string> comparison_labels{"system",   "schedule", 
 /// Claims in the cases themselves. A case without a claim that is off by an implausible factor
 /// adds a claim that fails.
 std::vector<Verdict> judge_cases(const Comparison& comparison);
-/// The same with the claims of a tolerance file (configs/schema/tolerances.schema.json). A claim without
+/// Verdicts on the claims of a tolerance file (configs/schema/tolerances.schema.json). A claim without
 /// cases is an error of the file, so that no claim is skipped silently.
 std::vector<Verdict> judge(const Comparison& comparison, const std::filesystem::path& tolerances);
 Json tolerances_schema();

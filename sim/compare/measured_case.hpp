@@ -30,7 +30,7 @@ struct MeasuredCase {
     std::string origin;  ///< file, with the line in JSON Lines
     std::string system;
     std::optional<MeasuredOn> machine;
-    RunConfig config;    ///< what ran; the scenario as a run config
+    RunConfig config;  ///< what ran; the scenario as a run config
     std::vector<MeasuredRun> runs;
     std::optional<Timeline> timeline;  ///< spans of one run, if recorded
     std::optional<CaseTolerance> tolerance;

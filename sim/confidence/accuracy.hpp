@@ -6,7 +6,7 @@
 
 namespace overlap {
 
-/// Of configs/accuracy.json; null where the folder `root` has none, as older ones. scripts/accuracy writes the file.
+/// Reads accuracy.json, which scripts/accuracy writes; null where the folder `root` has none, as older ones.
 /// Throws UserError.
 std::shared_ptr<const Accuracy> read_accuracy(const std::filesystem::path& root);
 Json accuracy_schema();

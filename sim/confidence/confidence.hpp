@@ -50,7 +50,7 @@ Json to_json(const PricedPart& part);
 /// The parts, the makespan and missed figures, in a line; ± is the mean of |predicted / measured − 1|. Empty without
 /// parts.
 std::string to_text(const Confidence& confidence);
-/// The same as a field of a report, of at most `most` lines; of what is shipped the longest takes 5. Empty without
+/// That line as a field of a report, of at most `most` lines; the longest that is shipped takes 5. Empty without
 /// parts.
 std::vector<std::string> lines_of(const Confidence& confidence, std::size_t most = 6);
 Json to_json(const Confidence& confidence);

@@ -22,7 +22,7 @@ inline const std::array<std::string, 5> basis_names{"measured", "fitted", "publi
 struct Evidence {
     Basis basis = Basis::estimate;  ///< of several values: the most frequent one
     int rows = 0;                   ///< measurements in the fit; 0: not fitted
-    /// Of values with a source each: how many, and how many are estimates; in a fit those that stayed near their priors
+    /// How many values have a source, and how many are estimates: in a fit those that stayed near their priors
     int values = 0, estimates = 0;
     /// Mean of |predicted / measured − 1| on measurements that no fit saw; none if nobody measured
     std::optional<double> error = {};
@@ -72,10 +72,10 @@ struct MachineEvidence {
 /// "measured:", "derived:" or "estimate:", or cite a publication.
 MachineEvidence evidence_of(const Json& device, const Json& calibration);
 
-/// Of a machine; empty for one made in a test or a fit.
+/// What is known about a machine's prices; empty for a machine made in a test or a fit.
 const MachineEvidence& evidence_of(const Machine& machine);
 
-/// Of a host file: the sources of its calls' times, and its "error_pct".
+/// What a host file says of its calls' times: their sources, and its "error_pct".
 Evidence evidence_of_host(const Json& host);
 
 }  // namespace overlap

@@ -19,7 +19,7 @@ constexpr double small_collective = 32 << 20;  // bytes; latencies of libraries 
 /// Kinds of priced work in a graph.
 struct Kinds {
     std::set<DType> gemms;
-    /// Of grouped GEMMs and attention, as MachineEvidence::kernels names them
+    /// Grouped GEMMs and attention, as MachineEvidence::kernels names them
     std::set<std::string> grouped, attention;
     std::set<std::string> collectives;  ///< as key_of_collective names them
     std::set<std::string> libraries;    ///< of these collectives

@@ -31,7 +31,7 @@ public:
     /// A physical number with its origin: {"value": …, "source": "…"}; the source must not be empty. A fitted
     /// number also has a standard_error, and may have residual_pct, unit, file and date.
     double sourced(const std::string& key, Range range);
-    /// The same for a value that is one of `names`; returns its index.
+    /// Reads a value with a source that is one of `names`; returns its index.
     std::size_t sourced_choice(const std::string& key, std::span<const std::string> names);
     ConfigObject object(const std::string& key);
     std::vector<ConfigObject> objects(const std::string& key);

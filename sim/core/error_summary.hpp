@@ -5,7 +5,7 @@
 
 namespace overlap {
 
-/// Of predicted / measured − 1.
+/// Summary of errors, predicted / measured − 1.
 struct ErrorSummary {
     std::size_t count = 0;
     double mean = 0;    ///< of the magnitudes

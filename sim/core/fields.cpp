@@ -209,7 +209,8 @@ Json object_schema(const std::string& description) {
 Json file_schema(const std::string& title, const std::string& description, int version) {
     Json schema{{"$schema", "http://json-schema.org/draft-07/schema#"}, {"title", title}};
     schema.update(object_schema(description));
-    schema["properties"]["schema"] = {{"description", "Version of this file format; the newest if left out."}, {"const", version}};
+    schema["properties"]["schema"] = {{"description", "Version of this file format; the newest if left out."},
+                                      {"const", version}};
     return schema;
 }
 

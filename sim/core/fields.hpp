@@ -157,7 +157,7 @@ constexpr auto field(std::string_view key, const char* doc) {
     return field;
 }
 
-/// The same of an enum whose enumerators are called `names`; it may be left out.
+/// A field that is an enum, whose enumerators are called `names`; it may be left out.
 template <auto Member, std::size_t N>
 constexpr auto field(std::string_view key, const std::array<std::string, N>& names, const char* doc) {
     auto choice = field<Member>(key, doc).optional();
@@ -166,7 +166,7 @@ constexpr auto field(std::string_view key, const std::array<std::string, N>& nam
     return choice;
 }
 
-/// The same without a source, and required.
+/// A field that is an enum, without a source, and required.
 template <auto Member, std::size_t N>
 constexpr auto plain_field(std::string_view key, const std::array<std::string, N>& names, const char* doc) {
     auto choice = field<Member>(key, names, doc).plain_in({});
@@ -189,7 +189,7 @@ void read_fields(ConfigObject& group, T& to, std::span<const Field<T>> fields) {
         if (is_asked_for(group, field)) field.set(to, read_value(group, field, field.by_default()));
 }
 
-/// The same of any fields; keeps all errors.
+/// Reads any fields; keeps all errors.
 template <class T>
 void read_fields(ConfigObject& group, T& to, KeptErrors& errors,
                  std::span<const Field<T>> fields = T::fields()) {
@@ -254,7 +254,7 @@ Json name_schema(const std::string& description, const std::string& ending = "")
 /// The schema of a whole file, of version 1 and no other keys yet.
 Json file_schema(const std::string& title, const std::string& description, int version = 1);
 
-/// The same with the keys "name" and "description".
+/// Schema of a file with the keys "name" and "description".
 Json named_file_schema(const std::string& title, const std::string& description, int version = 1);
 
 }  // namespace overlap

@@ -118,7 +118,8 @@ std::string FilesRead::difference(const Json& recorded, const std::string& other
         std::error_code ignored;
         if (found == files_.end()) {
             if (has_digest(own, digest)) continue;  // the same file in another place
-            if (!fs::is_regular_file(path, ignored)) return path.string() + ": is missing; " + other + " has read it";
+            if (!fs::is_regular_file(path, ignored))
+                return path.string() + ": is missing; " + other + " has read it";
             if (Json(digest_of(path)) == digest) continue;
         }
         return path.string() + ": has other content than the file that " + other + " has read";

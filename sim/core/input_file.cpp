@@ -55,7 +55,7 @@ fs::path content_of_pipe(const fs::path& path) {
     return "/proc/self/fd/" + std::to_string(kept);
 }
 
-/// Of each pipe once: a second read of it would find nothing.
+/// Reads each pipe once: a second read of it would find nothing.
 fs::path kept_content_of_pipe(const fs::path& path) {
     static std::mutex mutex;
     static std::map<fs::path, fs::path> kept;

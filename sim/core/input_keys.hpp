@@ -75,7 +75,7 @@ T read_keys(ConfigObject& from, std::type_identity_t<InputKeys<T>> keys, T to = 
     return to;
 }
 
-/// The same; throws all errors as one.
+/// Reads keys as read_keys does; throws all errors as one.
 template <class T>
 T read_all_keys(ConfigObject& from, std::type_identity_t<InputKeys<T>> keys) {
     T to;

@@ -89,7 +89,8 @@ inline const std::array<std::string, 4> collective_names{"all_gather", "reduce_s
 /// Names as in `collective_algorithms` and in device files.
 enum class CollectiveKernel { library, one_shot, two_shot, tensorrt_llm };
 
-inline const std::array<std::string, 4> collective_kernel_names{"library", "one_shot", "two_shot", "tensorrt_llm"};
+inline const std::array<std::string, 4> collective_kernel_names{"library", "one_shot", "two_shot",
+                                                                "tensorrt_llm"};
 
 /// Those that are no vendor's library and only do all-reduces.
 inline constexpr std::array all_reduce_kernels{CollectiveKernel::one_shot, CollectiveKernel::two_shot,

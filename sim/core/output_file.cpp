@@ -197,10 +197,11 @@ void require_outputs(std::span<const fs::path> outputs, std::span<const fs::path
         if (path.empty()) continue;
         require_writable(path);
         const Target target = target_of(path);
-        if (target.straight) continue;  // a pipe takes one after the other
+        if (target.straight) continue;            // a pipe takes one after the other
         const fs::path file = real(target.path);  // also of a link to a file that is not there yet
         if (contains(files, file))
-            throw UserError(path.string() + ": is named for two outputs, of which one would overwrite the other");
+            throw UserError(path.string() +
+                            ": is named for two outputs, of which one would overwrite the other");
         files.push_back(file);
         for (const fs::path& input : inputs)
             if (!input.empty() && real(input) == file)
@@ -210,8 +211,8 @@ void require_outputs(std::span<const fs::path> outputs, std::span<const fs::path
 
 void require_file_name(const std::string& name, const std::string& what) {
     const auto allowed = [](char c) {
-        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.' ||
-               c == '-';
+        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+               c == '.' || c == '-';
     };
     constexpr std::size_t longest = 100;
     if (name.empty() || name.size() > longest || name.front() == '.' || name.front() == '-' ||

@@ -34,7 +34,7 @@ void sync(const Descriptor& file, const std::filesystem::path& path);
 /// open pipes, whose reader may not exist yet.
 void require_writable(const std::filesystem::path& path);
 
-/// The same for all outputs of a command; empty ones are not asked for. Throws UserError also if two are the same
+/// require_writable for a command's outputs; empty ones are not asked for. Throws UserError also if two are the same
 /// file, or one is also an input.
 void require_outputs(std::span<const std::filesystem::path> outputs,
                      std::span<const std::filesystem::path> inputs = {});

@@ -18,7 +18,7 @@ std::string valid_utf8(std::string_view text);
 /// or \u001b, cut after `most` bytes.
 std::string in_quotes(std::string_view text, std::size_t most = 60);
 
-/// The same of a value, written as JSON.
+/// A value for messages, written as JSON.
 std::string shown(const Json& value);
 
 /// A text as it is, any other value as JSON.
@@ -43,7 +43,7 @@ std::vector<std::string> split(std::string_view text, char separator);
 /// JSON text, whatever bytes the strings in it hold; Json::dump throws on those that are no UTF-8.
 std::string json_text(const Json& json, int indent = -1);
 
-/// The same with one line for each value that fits into `most_columns`, such as a key with its description. By
+/// JSON text with one line for each value that fits into `most_columns`, such as a key with its description. By
 /// default as in the files of devices and topologies: a value and its source stand on one line.
 std::string in_lines(const Json& json, std::size_t most_columns = 130, const std::string& margin = "\n",
                      bool in_one_line = false);

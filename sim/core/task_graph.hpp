@@ -60,7 +60,8 @@ struct CopyWork {
     bool prelaunched = false;
     bool stored = false;  ///< the kernel that makes the bytes stores them at `dst` instead of `src`
     bool added = false;   ///< the memory at `dst` adds the bytes to its contents (DeviceSpec::near_memory)
-    bool crosses = false;  ///< while `src` sends to other GPUs of its node, too, and others of them send to `dst`
+    bool crosses =
+        false;  ///< while `src` sends to other GPUs of its node, too, and others of them send to `dst`
 
     const Broadcast* broadcast() const { return std::get_if<Broadcast>(&command); }
     bool is_swap() const { return std::holds_alternative<Swap>(command); }
@@ -153,9 +154,9 @@ struct Task {
     int stream = 0;  ///< in-order queue of that GPU; tasks of one stream run in the order they were added
     int shard = -1;  ///< which shard (owner rank) it works on; −1: all
     int chunk = -1;  ///< which chunk of that shard; −1: all
-    /// Of its stream; among tasks that wait for the same resource the higher number goes first
+    /// Its stream's priority; among tasks that wait for the same resource the higher number goes first
     int priority = 0;
-    int gemm_cus = 0;  ///< compute units that a GEMM's stream may use (a mask); 0: all
+    int gemm_cus = 0;               ///< compute units that a GEMM's stream may use (a mask); 0: all
     CuMask cu_mask = CuMask::even;  ///< which these are
     /// A GEMM by the schedule's own kernel of `gemm_cus` work-groups, instead of a library's under a mask
     bool persistent = false;

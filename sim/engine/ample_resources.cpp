@@ -8,7 +8,7 @@
 namespace overlap {
 namespace {
 
-/// By class: a number of tasks that run one at a time. They are of one stream, or of streams of which all tasks claim
+/// Numbers tasks' classes so that those of one number run one at a time: on one stream, or on streams whose tasks claim
 /// the same single unit.
 std::vector<std::uint32_t> turns_of(CostView costs, const ResourceTable& resources,
                                     std::span<const std::uint32_t> streams) {
@@ -49,7 +49,7 @@ struct Most {
     double drawn = 0, weight = 0, held = 0;
 };
 
-/// By pool: the sums over turns, and over the resources of the pool, of the most that one task has.
+/// Sums for each pool, over turns and over the resources of the pool, of the most that one task has.
 class MostOfTurns {
 public:
     explicit MostOfTurns(const ResourceTable& resources)
@@ -142,7 +142,7 @@ std::vector<char> FairShare::lead_others() const {
 
 // Removes the uses of resources that cannot limit anybody, and gives the other resources their turns.
 void FairShare::apply(const Bounds& bounds) {
-    // By pool: the first and the last place that it has among the uses of a task.
+    // The first and the last place that each pool has among the uses of a task.
     std::vector<std::pair<Index, Index>> first_and_last(pools_.size(), {most_turns, 0});
     Index kept = 0;
     for (Task& task : tasks_) {

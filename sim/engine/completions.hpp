@@ -23,7 +23,7 @@ private:
     const TaskGraph& graph_;
     CostView costs_;
     std::vector<Seconds> last_;  ///< by GPU: when it last saw an end; empty where Completion::apart is 0
-    /// By task: the host does not look for its end; empty where Completion::apart is 0.
+    /// Whether the host does not look for a task's end; empty where Completion::apart is 0.
     std::vector<bool> unseen_;
 };
 

@@ -194,23 +194,23 @@ private:
 
     CostView costs_;
     std::vector<State> states_;
-    std::vector<Stop> stops_;                    ///< sorted by task
-    std::vector<Successor> successors_;          ///< sorted by predecessor, then by its stop
-    std::vector<Flag> flags_;                    ///< of progress edges
+    std::vector<Stop> stops_;                     ///< sorted by task
+    std::vector<Successor> successors_;           ///< sorted by predecessor, then by its stop
+    std::vector<Flag> flags_;                     ///< of progress edges
     std::vector<std::uint32_t> first_successor_;  ///< by task, and one element more
-    std::vector<std::uint8_t> hands_over_;       ///< by task: one bit per Handoff
-    std::vector<std::uint32_t> next_in_stream_;  ///< by task; its own number for the last of a stream
-    std::vector<OpenStream> open_streams_;       ///< by stream; empty unless streams run by data
-    std::vector<std::uint32_t> stream_of_;       ///< by task; empty likewise
-    /// By task, on its stream; its own number for the last; empty likewise
+    std::vector<std::uint8_t> hands_over_;        ///< by task: one bit per Handoff
+    std::vector<std::uint32_t> next_in_stream_;   ///< by task; its own number for the last of a stream
+    std::vector<OpenStream> open_streams_;        ///< by stream; empty unless streams run by data
+    std::vector<std::uint32_t> stream_of_;        ///< by task; empty likewise
+    /// The next task on a task's stream; its own number for the last; empty likewise
     std::vector<std::uint32_t> next_of_operator_;
     std::vector<std::uint32_t> to_serve_;  ///< streams at this instant
-    /// By task; its own number for the last of a hardware queue; empty without
+    /// The next task in a task's hardware queue; its own number for the last; empty without such queues
     std::vector<std::uint32_t> next_in_queue_;
     bool queues_until_end_ = false;
-    std::vector<Launcher> launchers_;            ///< by GPU; empty where no launch waits for another
-    std::vector<std::uint32_t> gpus_;            ///< by task: its GPU; empty likewise
-    std::vector<std::uint32_t> to_launch_;       ///< at this instant, by launchers
+    std::vector<Launcher> launchers_;       ///< by GPU; empty where no launch waits for another
+    std::vector<std::uint32_t> gpus_;       ///< by task: its GPU; empty likewise
+    std::vector<std::uint32_t> to_launch_;  ///< at this instant, by launchers
     UnitPools pools_;
     Next next_;
 };

@@ -58,7 +58,7 @@ private:
     std::vector<Seconds> waiting_since_;  ///< by stream: start of the wait; empty where nothing is polled for
     std::vector<int> kernels_;            ///< by GPU: kernels that are launched or run
     std::vector<bool> awaited_;           ///< by task: its end is an event; empty where events take no time
-    /// By task: the previous and the next event of its event queue; its own number where there is none.
+    /// The previous and the next event of a task's event queue; its own number where there is none.
     std::vector<TaskId> before_, after_;
     std::vector<std::optional<Seconds>> next_poll_;  ///< by task, once its body is over
     std::vector<std::optional<Seconds>> seen_at_;    ///< by task, once known

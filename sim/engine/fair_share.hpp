@@ -62,7 +62,7 @@ public:
 
 private:
     static constexpr double unlimited = std::numeric_limits<double>::infinity();
-    static constexpr double settled = 1e-13;  ///< relative difference of levels that count as one
+    static constexpr double settled = 1e-13;     ///< relative difference of levels that count as one
     static constexpr double clearly = 1 - 1e-6;  ///< below this share of a limit, rounding cannot reach it
     // A bit for each turn, and one more turn can still be shifted by.
     static constexpr Index most_turns = 63, no_use = UINT32_MAX;
@@ -97,24 +97,24 @@ private:
     };
     /// What starts and stops of tasks and changes of limits read and write is in the first of two cache lines.
     struct alignas(64) Pool {
-        double level = unlimited;             ///< f(r); unlimited where not saturated
-        double wanted = 0;                    ///< while unlimited: the sum of what the users draw
+        double level = unlimited;  ///< f(r); unlimited where not saturated
+        double wanted = 0;         ///< while unlimited: the sum of what the users draw
         double capacity = 0;
-        double nominal = 0;                   ///< capacity without holds
-        double drawn = 0;                     ///< by its users at their top rates: the sum, or with limits_each the largest
-        double weights = 0;                   ///< sum over its users
+        double nominal = 0;  ///< capacity without holds
+        double drawn = 0;    ///< by its users at their top rates: the sum, or with limits_each the largest
+        double weights = 0;  ///< sum over its users
         Index first_user = 0, last_user = 0;  ///< in `users_`: running tasks, with space for all
         bool limits_each = false;
-        bool contended = false;  ///< its users could draw more than its capacity
-        bool touched = true;     ///< `contended` and `weights` may be out of date
-        bool waits = false;      ///< is in `waiting_`
+        bool contended = false;     ///< its users could draw more than its capacity
+        bool touched = true;        ///< `contended` and `weights` may be out of date
+        bool waits = false;         ///< is in `waiting_`
         bool extrapolated = false;  ///< in the last fill
         std::uint8_t turn = most_turns - 1;
         alignas(64) std::int32_t fills = 0;  ///< number of fills in that call of resolve_changes():
         std::uint32_t resolved = 0;          ///< the one in which it was filled last
-        double next = unlimited;    ///< level after this turn; then, until it is over, the level before
-        double step = 0;            ///< by which its level moved in the last fill
-        double factor = 0;          ///< that step, as a fraction of the one before
+        double next = unlimited;  ///< level after this turn; then, until it is over, the level before
+        double step = 0;          ///< by which its level moved in the last fill
+        double factor = 0;        ///< that step, as a fraction of the one before
         double held = 0;
         std::vector<double> largest_holds;  ///< holds of which only the largest counts
     };
@@ -133,7 +133,7 @@ private:
         std::vector<double> least_level;  ///< where it is saturated; 0: unknown
     };
     Bounds bounds(CostView costs, std::span<const std::uint32_t> streams) const;
-    /// By pool: whether it has a resource that follows no other. A resource follows another of the same capacity if
+    /// Whether each pool has a resource that follows no other. A resource follows another of the same capacity if
     /// exactly those who use the other use as much of it, as links in series have. It then limits nobody more than
     /// the other.
     std::vector<char> lead_others() const;
@@ -175,8 +175,8 @@ private:
     std::vector<Index> places_;  ///< by use: index into `users_` while the task runs
     std::vector<User> users_;
     std::vector<Pool> pools_;
-    bool several_uses_;           ///< a task may use several resources of one pool
-    bool alike_weights_ = true;   ///< all weights are 1
+    bool several_uses_;                                   ///< a task may use several resources of one pool
+    bool alike_weights_ = true;                           ///< all weights are 1
     std::array<std::vector<Index>, most_turns> waiting_;  ///< resources to fill, by turn
     std::uint64_t waiting_turns_ = 0;                     ///< a bit for each turn of which some wait
     std::vector<Index> round_;                            ///< those that are filled now

@@ -233,8 +233,9 @@ private:
     std::map<std::size_t, s4u::Host*> streams_;
     std::map<double, std::vector<Event>> agenda_;  ///< by date
     bool at_work_ = false;
-    double date_ = 0;                                            ///< while events are processed: their date
-    std::unordered_map<const s4u::Activity*, Event> stretches_;  ///< by activity: the event that happens at its end
+    double date_ = 0;  ///< while events are processed: their date
+    std::unordered_map<const s4u::Activity*, Event>
+        stretches_;                      ///< by activity: the event that happens at its end
     std::vector<s4u::ExecPtr> started_;  // kept: SimGrid still uses an activity after its completion signal
 };
 

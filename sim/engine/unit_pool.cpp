@@ -212,7 +212,8 @@ void UnitPools::update_pace(Pool& pool, std::vector<TaskId>& resumed) {
 bool UnitPools::lacks_pairs(const Pool& pool, int priority) const {
     return std::any_of(pool.holders.begin(), pool.holders.end(), [&](const Holder& holder) {
         const auto* tiles = claimed<Tiles>(costs_[holder.task]);
-        return tiles != nullptr && tiles->cluster > 1 && holder.priority >= priority && holder.waves.wanted() > 0;
+        return tiles != nullptr && tiles->cluster > 1 && holder.priority >= priority &&
+               holder.waves.wanted() > 0;
     });
 }
 

@@ -82,7 +82,7 @@ private:
         int most;
         TileWaves waves = {};
         ThreadBlocks blocks = {};
-        /// By how many units these thread blocks raised single_units() when they started; they take them from it if
+        /// How many units these thread blocks added to single_units() when they started; they take them from it if
         /// negative
         int single = 0;
         Seconds since = {};  ///< thread blocks: when `given` last changed
@@ -119,7 +119,7 @@ private:
     bool lacks_pairs(const Pool& pool, int priority) const;
     /// Free units whose partner in a pair is held.
     static int single_units(const Pool& pool);
-    /// By how many units single_units() grows when `blocks` take `given` free units.
+    /// How many units single_units() gains when `blocks` take `given` free units.
     static int singled_by(const Pool& pool, const Blocks& blocks, int given);
     /// Free units that are no use to a task with `tiles`; 0 for one without (null).
     static int lost_to_clusters(const Pool& pool, const Tiles* tiles);

@@ -23,7 +23,7 @@ class KernelTable {
 public:
     /// Entries of a file are asked before those of earlier files. Throws UserError.
     void add(const std::filesystem::path& path);
-    /// Of the first entry one of whose texts is in `name`, whatever the case; none if there is no such entry.
+    /// The use that the first entry has one of whose texts is in `name`, whatever the case; none without such an entry.
     std::optional<KernelUse> use_of(std::string_view name) const;
 
     struct Entry {

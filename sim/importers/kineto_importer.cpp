@@ -100,7 +100,7 @@ public:
         calls_[start] = {end, std::move(collective)};
     }
     std::shared_ptr<const RecordedOperator> of(const Json& id) const { return found(operators_, id); }
-    /// By the number of the operator, else by the operator that ran when the kernel was launched.
+    /// Found by the number of the operator, else by the operator that ran when the kernel was launched.
     std::shared_ptr<const RecordedCollective> collective(const Json& id,
                                                          std::optional<std::int64_t> launched) const {
         if (auto of_operator = found(collectives_, id)) return of_operator;

@@ -114,7 +114,8 @@ private:
         const std::string& track = track_of(span);
         const auto before = last_.find(track);
         previous_.push_back(before == last_.end() ? no_span : before->second);
-        known_.push_back(previous_[i] == no_span ? std::map<std::string, std::size_t>{} : known_[previous_[i]]);
+        known_.push_back(previous_[i] == no_span ? std::map<std::string, std::size_t>{}
+                                                 : known_[previous_[i]]);
         Json op = operator_of(span);
         const bool is_priced = has_price(op, span);
         std::int64_t ready = previous_[i] == no_span ? begin_ : ends_[previous_[i]];
@@ -126,7 +127,7 @@ private:
         }
         const Json host_needs = call_host(span, op);
         ready = std::max(ready, host_);
-        // Of two kernels that overlap on a stream (programmatic dependent launch) the second has the rest of the time.
+        // Where two kernels overlap on a stream (programmatic dependent launch), the second has the rest of the time.
         const std::int64_t begins = std::max(span->start_ns, ready);
         ends_.push_back(std::max(span->end_ns, begins + 1));
         if (prices_ == Prices::recorded || !is_priced) {
@@ -162,7 +163,7 @@ private:
                2 * beside < std::min(lasted_ns(before), lasted_ns(span));
     }
 
-    /// Of each other stream the last operator that ended before this one began, unless another one that it waits for
+    /// Each other stream's last operator that ended before this one began, unless another one that it waits for
     /// waited for it.
     std::vector<std::size_t> ended_before(std::size_t i) {
         std::vector<std::size_t> ended;
@@ -190,7 +191,8 @@ private:
         for (const auto& [start, end] : span->host_waits)
             for (const auto& [track, at] : last_) {
                 std::size_t last = at;
-                while (last != no_span && spans_[last]->end_ns > std::min(end, called)) last = previous_[last];
+                while (last != no_span && spans_[last]->end_ns > std::min(end, called))
+                    last = previous_[last];
                 if (last == no_span || spans_[last]->end_ns <= std::max(start, host_)) continue;
                 if (!contains(needs, Json(name(last)))) needs.push_back(name(last));
                 from = std::max(from, ends_[last]);

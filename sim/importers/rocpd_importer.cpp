@@ -65,7 +65,7 @@ private:
                     " b ON b.id = r.start_id JOIN " + named("timestamp") + " e ON e.id = r.end_id";
         return from;
     }
-    /// Of agents: the number on the machine.
+    /// Numbers of agents on the machine.
     std::string number(const std::string& alias) const {
         return first_of("info_agent", alias, {"absolute_index", "id"});
     }

@@ -80,7 +80,7 @@ void read_copy(RecordedTrace& trace, const CsvTrace& table, std::size_t row) {
     const std::int64_t from = table.agent(row, "Source_Agent_Id");
     const std::int64_t to = table.agent(row, "Destination_Agent_Id");
     const bool with_host = !direction.ends_with("DEVICE_TO_DEVICE");
-    // Of a copy to the host the GPU is the source.
+    // The GPU is the source of a copy to the host.
     RecordedSpan span{.name = direction,
                       .gpu = direction.ends_with("DEVICE_TO_HOST") ? from : to,
                       .track = "copy from agent " + std::to_string(from)};

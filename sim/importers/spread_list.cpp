@@ -97,7 +97,7 @@ private:
         }
         if (shape->m != tokens_) return shape->k == tokens_ ? Role::weights : Role::uncut;
         if (shape->k != width_ && shape->n != width_) return Role::uncut;
-        // Of square weights those behind attention, and none before it, have parts of the heads.
+        // Square weights behind attention, and none before it, have parts of the heads.
         if (shape->k == width_ && (shape->n != width_ || !attended_)) {
             attended_ = false;
             return Role::opens;

@@ -26,7 +26,7 @@ std::string collective_called(const std::string& name) {
     return "";
 }
 
-/// By the elements that a rank puts in and gets out.
+/// Tells collectives by the elements that a rank puts in and gets out.
 std::string collective_by_size(const RecordedCollective& collective) {
     const std::int64_t in = collective.in_elements, out = collective.out_elements, ranks = collective.ranks;
     if (in <= 0 || out <= 0 || ranks < 2) return "";
@@ -131,10 +131,9 @@ void name_collectives(std::span<RecordedTrace> traces, const std::string& given,
         for (RecordedSpan* span : spans) give_name(*span, given);
         return note(spans.size(), "taken as " + given + " (--collective)");
     }
-    note(
-        spans.size(),
-        "have one name for all collectives: add rocprofv3's *_rccl_api_trace.csv (--rccl-trace), or give "
-        "--collective NAME");
+    note(spans.size(),
+         "have one name for all collectives: add rocprofv3's *_rccl_api_trace.csv (--rccl-trace), or give "
+         "--collective NAME");
 }
 
 void tell_peer_copies(std::span<RecordedTrace> traces, PeerCopyRule peers, std::vector<std::string>& notes) {

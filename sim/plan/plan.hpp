@@ -36,7 +36,7 @@ using PlanPtr = std::shared_ptr<const Plan>;
 /// Reads a plan and checks it: no cycles, streams and places that there are, data that are written before they are
 /// read. Throws UserError in one line.
 Plan read_plan(const Json& json, const std::string& origin);
-/// The same of a file, which may be compressed by gzip.
+/// Reads a plan file, which may be compressed by gzip.
 Plan read_plan_file(const std::filesystem::path& path);
 
 /// Throws UserError if a machine can't do it: too few GPUs, memory or compute units, no DMA commands, no such groups.
@@ -44,7 +44,7 @@ void require_fits(const Plan& plan, const Topology& topology);
 /// Throws UserError if a task says that it is of an operator that `workload` has not.
 void require_operators(const Plan& plan, const Workload& workload);
 
-/// As configs/schema/plan.schema.json says. Tasks that ranks do alike stand there once, unless `whole`.
+/// A plan file's content (configs/schema/plan.schema.json). Tasks that ranks do alike stand there once, unless `whole`.
 Json to_json(const Plan& plan, bool whole = false);
 Json plan_schema();
 /// Graphviz, one cluster a GPU; stream order as dotted edges.

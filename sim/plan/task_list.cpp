@@ -28,7 +28,7 @@ public:
         return true;
     }
 
-    /// Of the tasks that may come next always the first of the list; tasks of a cycle, and all behind it, are left out.
+    /// Always takes the first of the tasks that may come next; tasks of a cycle, and all behind it, are left out.
     std::vector<TaskId> in_order() const {
         std::vector<std::size_t> left(after_.size());
         std::vector<std::vector<TaskId>> next(after_.size());

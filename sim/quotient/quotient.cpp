@@ -28,7 +28,7 @@ public:
             numbers_.emplace(key(task.gpu, task.stream), static_cast<std::uint32_t>(stream));
         }
     }
-    /// By stream: the stream of a representative that it is seen as; empty if it is none, or has another length.
+    /// The stream of a representative that each stream is seen as; empty if it is none, or has another length.
     std::vector<std::uint32_t> seen_as(const TaskGraph& graph, const Turns& turns) const {
         std::vector<std::uint32_t> result;
         for (std::size_t stream = 0; stream < graph.streams(); ++stream) {

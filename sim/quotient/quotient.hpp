@@ -17,7 +17,7 @@ struct Quotient {
     std::vector<std::uint32_t> class_of;  ///< by task of the whole graph: its class, a task of `graph`
     Turns turns;
 
-    /// By task of the whole graph, of values by class.
+    /// Values for all tasks of the whole graph, from one value for each class.
     template <class Value>
     std::vector<Value> expanded(const std::vector<Value>& by_class) const {
         std::vector<Value> all;
@@ -31,7 +31,7 @@ struct Quotient {
 /// alike. None if there is no such group.
 std::optional<Quotient> quotient_of(const TaskGraph& graph, CostView costs, const Topology& topology,
                                     const ResourceTable& resources);
-/// The same for one group.
+/// The quotient by one group of turns.
 std::optional<Quotient> quotient_of(const TaskGraph& graph, CostView costs, const Turns& turns,
                                     const ResourceTable& resources);
 

@@ -11,7 +11,7 @@ namespace {
 /// What one GPU sees, in order.
 class Sight {
 public:
-    /// Of its tasks of one kind.
+    /// Adds one of its own tasks.
     void add_own(std::size_t kind, std::uint64_t task) { own_[kind] = mixed(own_[kind] ^ mixed(task)); }
     /// An event that lets `task` begin. Events that follow one another and concern one task are a set.
     void add_event(std::uint64_t event, std::uint64_t task) {

@@ -63,7 +63,7 @@ struct PublishedStatement {
     std::vector<PublishedConclusion> conclusions;
 };
 
-/// The same with the run configs that reproduce it.
+/// A published statement with the run configs that reproduce it.
 struct PublishedExperiment : PublishedStatement {
     std::string system, file;
     DesignSpace scenarios;

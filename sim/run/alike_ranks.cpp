@@ -9,7 +9,7 @@
 namespace overlap {
 namespace {
 
-/// As many GPUs as that are simulated with a whole graph in any case.
+/// Up to so many GPUs are simulated with a whole graph in any case.
 constexpr int most_built = 128;
 
 /// The length that is cut into shards, of each of which a GPU has one.

@@ -13,7 +13,7 @@ const ScheduleEntry& serial() {
     return entry;
 }
 
-/// Of a list without the edges that hold it in sequence.
+/// A list's graph without the edges that hold it in sequence.
 LeastTimes least_times(const Scenario& scenario, const Experiment& serially) {
     if (scenario.workload.pair() != nullptr) return serially.least_times();
     const TaskGraph graph =
@@ -33,7 +33,7 @@ std::string name_of_serial(const Scenario& scenario) {
     return candidate.name(library_of(scenario));
 }
 
-/// Of a plan that says no workload: computation, and then communication.
+/// Baseline of a plan that says no workload: computation, and then communication.
 Baseline apart(const Scenario& scenario) {
     const TaskGraph graph = scenario.graph();
     const Scenario steady = settled(scenario, graph);

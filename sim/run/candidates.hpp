@@ -15,7 +15,7 @@ struct Candidate {
     std::string agent;     ///< dma or cu
     std::string transfer;  ///< pull or push
     std::string gemm;      ///< ring_chunked: one GEMM a shard or a chunk; else empty
-    /// Of whole collectives by one kernel: "library", or one of `all_reduce_kernels`; else empty
+    /// Whose kernel does a whole collective: "library", or one of `all_reduce_kernels`; else empty
     std::string algorithm = {};
 
     /// The "params" of a run config.

@@ -19,7 +19,7 @@ public:
     /// program is in; else those of the build. Throws UserError if there is none.
     static ConfigFolder standard();
 
-    /// The same folder, where a name may also be that of a file in `folder`, with or without ".json": of a file
+    /// This folder, where a name may also be that of a file in `folder`, with or without ".json": of a file
     /// beside the one that names it.
     ConfigFolder with_files_in(std::filesystem::path folder) const;
     /// A file of that name there; empty if there is none.

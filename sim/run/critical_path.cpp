@@ -107,7 +107,7 @@ private:
     const std::vector<TaskTimes>& times_;
     const ResourceTable& resources_;
     std::vector<TaskId> before_;  ///< by task: the one before it on its stream, where streams run by data
-    /// By resource: tasks that claim it, by the end of their bodies
+    /// Tasks that claim each resource, by the end of their bodies
     std::vector<std::vector<TaskId>> holders_;
 };
 

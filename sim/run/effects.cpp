@@ -59,7 +59,7 @@ bool has_library_kernel(const TaskGraph& graph, const TaskClasses& classes) {
                                [&](TaskId id) { return graph[id].kind() == TaskKind::collective; });
 }
 
-/// By task: whether only the release delays the task. Then the task is the first of its stream and waits for no other
+/// Whether only the release delays a task. Then the task is the first of its stream and waits for no other
 /// task, and its stream is not the GPU's first, that of the GPU's first task, which records the event that the other
 /// streams wait for. Empty if no stream waits.
 std::vector<bool> waits_for_release(const TaskGraph& graph, Seconds release, const Effects& effects) {
@@ -76,7 +76,7 @@ std::vector<bool> waits_for_release(const TaskGraph& graph, Seconds release, con
     return waits;
 }
 
-/// By task: whether nothing waits for it, not even the next task of its stream. Such tasks end a run.
+/// Whether nothing waits for a task, not even the next task of its stream. Such tasks end a run.
 std::vector<bool> last_tasks(const TaskGraph& graph) {
     std::vector<bool> last(graph.size(), true);
     for (TaskId id = 0; id < graph.size(); ++id)
@@ -174,8 +174,8 @@ TaskClasses::TaskClasses(const TaskGraph& graph, bool ends_apart) {
     // No cost model reads shard, chunk or priority.
     const auto alike = [&](TaskId one, TaskId other) {
         const Task &a = graph[one], &b = graph[other];
-        return a.op == b.op && a.gemm_cus == b.gemm_cus && a.cu_mask == b.cu_mask && a.persistent == b.persistent &&
-               a.continues == b.continues && a.work == b.work &&
+        return a.op == b.op && a.gemm_cus == b.gemm_cus && a.cu_mask == b.cu_mask &&
+               a.persistent == b.persistent && a.continues == b.continues && a.work == b.work &&
                (a.kind() != TaskKind::gemm || starts_behind(graph, one) == starts_behind(graph, other));
     };
     const std::vector<bool> last = ends_apart ? last_tasks(graph) : std::vector<bool>(graph.size());

@@ -24,7 +24,7 @@ using Makespans = std::vector<std::pair<Seconds, std::uint64_t>>;
 /// The quantile by nearest rank.
 const Makespans::value_type& quantile(const Makespans& sorted, double share);
 
-/// Of one graph with one set of effects, simulated with one seed.
+/// When a graph ends, with one set of effects and one seed.
 struct RunEnds {
     Seconds all;
     Seconds communication;  ///< of the last transfer or reduction
@@ -56,7 +56,7 @@ public:
     Seconds communication(Effects effects, std::uint64_t seed) const;
     /// Time of computation alone, with whole operators, on the GPU with most of it.
     Seconds computation(const Effects& effects) const;
-    /// Of the graph that is simulated.
+    /// The least times of the graph that is simulated.
     LeastTimes least_times() const;
     /// Whether no transfer and no reduction waits for computation. Without contention and launches they then
     /// end as they do alone, because they share nothing with computation.
@@ -77,7 +77,7 @@ private:
     }
     bool several_orders(CostView costs) const;
     EngineResult run(CostView costs, std::uint64_t seed) const;
-    /// Of all seeds; of one if nothing is drawn. `results`: by seed, unless null.
+    /// Makespans of all seeds; of one if nothing is drawn. `results`: by seed, unless null.
     Makespans makespans(const Effects& effects, std::vector<EngineResult>* results = nullptr) const;
     Seconds end_of_communication(const EngineResult& result) const;
 

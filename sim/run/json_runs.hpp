@@ -14,7 +14,7 @@ public:
     /// The result, as `sim --format json` prints it, of a run config (configs/schema/run.schema.json); `origin` is
     /// for errors. Throws UserError.
     Json run(const Json& config, const std::string& origin);
-    /// The same of a plan, given as JSON text; the config has no schedule.
+    /// Simulates a plan, given as JSON text; the config has no schedule.
     Json simulate(const Json& config, const std::string& plan, const std::string& origin);
 
 private:

@@ -19,7 +19,7 @@ Body body_of(const TaskTimes& times) {
     return {times.body, times.done - times.body};
 }
 
-/// Of a GEMM whose units only its claim counts (models/contention.hpp).
+/// Whether only a claim counts the units of a GEMM (models/contention.hpp).
 bool holds_without_demand(const Cost& cost) {
     return std::ranges::none_of(
         cost.demands, [&](const Demand& demand) { return demand.resource == cost.claim->resource; });

@@ -18,7 +18,7 @@ bool is_local(const Task& task) {
     return task.kind() == TaskKind::local_copy || task.kind() == TaskKind::reduce;
 }
 
-/// Of the time that a fit gives to a GEMM's start and end, what is ahead of its claim. Behind sums and local copies
+/// The part of a GEMM's start and end, as fitted, that is ahead of its claim. Behind sums and local copies
 /// of 10 to 50 us GEMMs lose 2.5 us less than these take (chains.tar.xz in traces/h100_2 and h200_2).
 constexpr double start_share = 0.8;
 /// A kernel that becomes ready this much later than a GEMM finds the units taken.
@@ -41,7 +41,7 @@ void for_each_awaited(const TaskGraph& graph, TaskId kernel, Found&& found) {
     });
 }
 
-/// By task: whether its end makes a kernel of the same GPU ready.
+/// Whether a task's end makes a kernel of the same GPU ready.
 struct Behind {
     std::vector<bool> copy;  ///< a copy kernel of another stream
     /// A sum or a local copy: of another stream, or behind a sum or a local copy of the same stream.

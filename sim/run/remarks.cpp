@@ -143,9 +143,9 @@ std::optional<std::string> note_on_host(const RunConfig& config, const Scenario&
     const double change = makespan_of(other) / makespan - 1;
     if (std::abs(change) <= worth_a_note) return std::nullopt;
     std::ostringstream note;
-    note << "host " << scenario.host->name << ": if one thread enqueues for all GPUs (--host " << recorded_host
-         << "), it takes " << std::fixed << std::setprecision(0) << std::abs(100 * change) << " % "
-         << (change > 0 ? "longer" : "less");
+    note << "host " << scenario.host->name << ": if one thread enqueues for all GPUs (--host "
+         << recorded_host << "), it takes " << std::fixed << std::setprecision(0) << std::abs(100 * change)
+         << " % " << (change > 0 ? "longer" : "less");
     return note.str();
 }
 

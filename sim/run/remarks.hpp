@@ -40,7 +40,8 @@ public:
                const RemarkedResult& result = {});
     /// Notes on a result by the default host: how much longer or shorter it is if one thread enqueues for all GPUs, where
     /// that is more than 5 %; and on a pair's speed-up above 2.
-    std::vector<std::string> on_result(const RunConfig& config, const Scenario& scenario, const RunResult& result);
+    std::vector<std::string> on_result(const RunConfig& config, const Scenario& scenario,
+                                       const RunResult& result);
     /// The what-if and the remarks on it.
     Remarks on_what_if(const RunConfig& config, const Scenario& scenario, Seconds makespan,
                        const RemarkedResult& result);

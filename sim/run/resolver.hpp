@@ -28,7 +28,7 @@ public:
     /// Throws UserError with the first mistake, which may be that the run needs more memory than there
     /// is (sim/run/budget.hpp).
     Scenario resolve(const RunConfig& config);
-    /// The same for runs of which only the numbers are wanted, not the timeline: where ranks are alike, the graph has
+    /// resolve() for runs of which only the numbers are wanted, not the timeline: where ranks are alike, the graph has
     /// the tasks of representatives only.
     Scenario resolve_for_numbers(const RunConfig& config);
 
@@ -45,7 +45,7 @@ public:
 private:
     /// The plan of a config; null if it has none. Throws UserError.
     PlanPtr plan_of(const RunConfig& config);
-    /// The same scenario with the tasks of representatives only, if others are like them.
+    /// `scenario` with the tasks of representatives only, if others are like them.
     Scenario of_representatives(Scenario scenario, const std::string& key);
     std::shared_ptr<const Host> host(const std::string& name);
     /// Name of the machine of a config in the caches.

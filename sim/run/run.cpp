@@ -169,7 +169,7 @@ Seconds makespan_of(const Scenario& given) {
 
 namespace {
 
-/// Of the scenario's tasks in any order.
+/// The least times of the scenario's tasks, in any order.
 LeastTimes least_of(const Scenario& scenario, const Experiment& own) {
     if (!scenario.runs_in_sequence()) return own.least_times();
     const TaskGraph by_data = scenario.graph_by_data();

@@ -27,7 +27,7 @@ struct Scenario {
     /// If set, called by any thread after each simulation of a graph, to show progress.
     std::function<void()> simulated = nullptr;
     std::string topology = {};  ///< file or name, as given
-    /// Of a list: its pairs that a schedule of their own runs, in the order of the list. All other operators
+    /// A list's pairs that a schedule of their own runs, in the order of the list. All other operators
     /// run whole, by `schedule` if it serves lists, else one after another.
     std::vector<PairChoice> pairs = {};
     std::string whole_pairs = {};  ///< a line on pairs that `schedule` was to run and does not; may be empty
@@ -37,19 +37,19 @@ struct Scenario {
     std::optional<Turns> serial_alike = {};
     std::optional<SteadyState> steady = {};  ///< of the machine, once its clock has settled for a graph
     PlanPtr plan = nullptr;                  ///< instead of a graph that the schedule builds
-    /// Of a plan: the graph of representatives, where `params` say who is alike.
+    /// A plan's graph of representatives, where `params` say who is alike.
     std::shared_ptr<const TaskGraph> representatives = nullptr;
 
     /// The resolved config: reading it back gives the same scenario.
     Json config() const;
     TaskGraph graph() const;
-    /// The same without the hosts' calls.
+    /// The graph without the hosts' calls.
     TaskGraph device_graph() const;
     /// Whether it says what work is done, so that `serial` can do the same.
     bool has_workload() const { return plan == nullptr || plan->has_workload(); }
-    /// Of a list the same tasks, each of which waits for its data only, without the hosts' calls.
+    /// A list's tasks, each of which waits for its data only, without the hosts' calls.
     TaskGraph graph_by_data() const;
-    /// The same with the tasks of all GPUs in its graph.
+    /// This scenario with the tasks of all GPUs in its graph.
     Scenario of_all_gpus() const;
     /// `device`, a graph of this workload by `schedule`, as the host enqueues it; `device` itself without one.
     TaskGraph as_enqueued(TaskGraph device, const std::string& schedule) const;

@@ -12,7 +12,7 @@ class ChunkTasks {
 public:
     ChunkTasks(const BuiltRanks& built, int chunks)
         : built_(built), tasks_(static_cast<std::size_t>(chunks), RankTasks(built.count())) {}
-    /// Of a rank that is built.
+    /// The tasks of a rank that is built.
     std::vector<TaskId>& at(int rank, int chunk) { return of_chunk(chunk)[built_.place(rank)]; }
     std::span<const TaskId> of(int rank, int chunk) { return built_.of(of_chunk(chunk), rank); }
     void give(int rank, int chunk, TaskId id) { built_.give(of_chunk(chunk), rank, id); }

@@ -192,7 +192,8 @@ Seconds Host::of_operator(const std::string& schedule, CollectiveKind collective
 }
 
 bool Host::calls_take_time() const {
-    return !operators.empty() || std::ranges::any_of(std::array{gemm, kernel, copy, collective, event, wait, stream, graph, start_skew},
+    return !operators.empty() || std::ranges::any_of(std::array{gemm, kernel, copy, collective, event, wait,
+                                                                stream, graph, start_skew},
                                                      [](Seconds time) { return time > Seconds(); });
 }
 

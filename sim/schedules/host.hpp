@@ -11,7 +11,7 @@
 
 namespace overlap {
 
-inline const std::string default_host = "threads";   ///< of runs: what programs do
+inline const std::string default_host = "threads";  ///< of runs: what programs do
 inline const std::string recorded_host = "replay";  ///< of measured cases that name none
 
 enum class HostThreads { one_a_gpu, one };
@@ -39,7 +39,7 @@ struct Host {
     double gemm_speed = 1;
     /// Time that a library GEMM saves, relative to back-to-back launches on a stream, where GEMMs are measured
     Seconds gemm_saved;
-    int queue_depth = 0;  ///< 0: no limit
+    int queue_depth = 0;      ///< 0: no limit
     int hardware_queues = 0;  ///< 0: one for each stream
     QueueWaits queue_waits = QueueWaits::begin;
     /// What a framework's operator takes in addition, by schedule and collective: "async_tp_all_gather"

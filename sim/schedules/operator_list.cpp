@@ -10,8 +10,7 @@
 namespace overlap {
 namespace {
 
-/// By operator: the collective that is the only reader of its result and reads nothing else. No
-/// all_gather (see sends_a_result), and none of groups.
+/// For each operator the collective of all GPUs that alone reads its result, and nothing else; no all_gather.
 std::vector<std::optional<std::size_t>> collectives_of_results(const std::vector<Operator>& operators) {
     constexpr std::size_t none = ~std::size_t{0}, several = none - 1;
     std::vector<std::size_t> taker(operators.size(), none);
@@ -80,7 +79,7 @@ std::unique_ptr<CollectiveAlgorithm> algorithm_for(const CollectiveWork& work, c
     if (!can_command(commands, work.kind))
         throw UserError("dma_commands '" + dma_commands_names[static_cast<std::size_t>(commands)] +
                         "' can't do an " + name_of(work.kind) +
-                        " (broadcast: all_gather; swap: all_to_all; copy, one_stream, back_to_back, auto: any)");
+                        " (broadcast: all_gather; swap: all_to_all; any other: all)");
     return algorithm;
 }
 
@@ -114,11 +113,12 @@ public:
             if (!operators_[index].is_on(rank)) continue;
             std::vector<TaskId> after;
             for (const std::size_t need : recorded.host_needs) append(after, ends_[need][built_.place(rank)]);
-            calls_[built_.place(rank)] = {built_.add(graph_, {HostWork{recorded.host}, rank, host_stream}, after)};
+            calls_[built_.place(rank)] = {
+                built_.add(graph_, {HostWork{recorded.host}, rank, host_stream}, after)};
         }
     }
 
-    /// By rank: what an operator waits for.
+    /// What an operator waits for on each rank.
     RankTasks ready(std::size_t index) const {
         RankTasks tasks = calls_;
         const auto wait_for = [&](const RankTasks& more) {

@@ -71,7 +71,7 @@ Json parameters_schema();
 ScheduleParams read_parameters(ConfigObject given, std::span<const std::string> accepted,
                                bool collective_first, bool single_stream, const Topology& topology);
 
-/// The same options for a collective of a group of GPUs: copy kernels with the default number of compute units take
+/// `options` for a collective of a group of GPUs: copy kernels with the default number of compute units take
 /// the default for the peers of the group, which may be fewer than those of all GPUs.
 TransferOptions transfers_in_group(TransferOptions options, const Topology& group);
 

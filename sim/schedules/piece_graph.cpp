@@ -18,7 +18,7 @@ public:
         return tasks_[(built_.place(rank) * ranks_ + static_cast<std::size_t>(shard)) * chunks_ +
                       static_cast<std::size_t>(chunk)];
     }
-    /// Of any rank.
+    /// Gives a piece to any rank.
     void give(int rank, int shard, int chunk, TaskId id) {
         at(rank, built_.seen_from(rank, shard), chunk) = built_.given(rank, id);
     }

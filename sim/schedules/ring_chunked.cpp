@@ -25,7 +25,7 @@ public:
     }
 
 private:
-    /// By position in the ring, then chunk: tasks after which the position's newest shard is complete.
+    /// Tasks after which a position's newest shard is complete, for each position in the ring and each chunk.
     using PositionTasks = std::vector<std::vector<std::vector<TaskId>>>;
 
     // Step s: position i receives the shard of position i−s from i−1. Each rank multiplies its own shard

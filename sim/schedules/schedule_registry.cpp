@@ -72,9 +72,9 @@ bool forwards(const Workload& workload) {
     return dependent_pair(workload) && workload.pair()->collective != CollectiveKind::all_to_all;
 }
 
-const std::vector<std::string> whole{"agent",     "transfer", "copy_cus", "copy_priority", "order",
-                                     "algorithm", "channels", "gemm_cus", "cu_mask",
-                                     "dma_commands", "prelaunch"};
+const std::vector<std::string> whole{"agent",   "transfer",     "copy_cus", "copy_priority",
+                                     "order",   "algorithm",    "channels", "gemm_cus",
+                                     "cu_mask", "dma_commands", "prelaunch"};
 const std::vector<std::string> shards{"agent", "transfer", "copy_cus", "copy_priority", "order"};
 const std::vector<std::string> ring{"chunks", "agent", "transfer", "copy_cus", "copy_priority", "gemm"};
 const std::vector<std::string> gated{"chunks",        "agent", "transfer", "copy_cus",

@@ -28,7 +28,7 @@ bool is_computation_kind(TaskKind kind) {
 /// one at the same place.
 class LastTasks {
 public:
-    /// Of tasks for which `counts(kind)` holds.
+    /// Counts tasks for which `counts(kind)` holds.
     template <class Counts>
     LastTasks(const TaskGraph& pair, Counts&& counts) : pair_(pair), open_(pair.size(), TaskPlaces{-1, -1}) {
         for (TaskId id = 0; id < pair.size(); ++id) {
@@ -41,7 +41,7 @@ public:
         }
     }
 
-    /// By rank, with numbers from `offset` on.
+    /// Tasks of each rank, with numbers from `offset` on.
     RankTasks by_rank(TaskId offset, std::size_t ranks) const {
         RankTasks ends(ranks);
         for (TaskId id = 0; id < pair_.size(); ++id)

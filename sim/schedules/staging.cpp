@@ -7,7 +7,7 @@
 namespace overlap {
 namespace {
 
-/// By GPU: partial results that copies bring to sums on that GPU.
+/// Partial results that copies bring to sums on each GPU.
 std::vector<Bytes> arrivals_for_sums(const TaskGraph& graph, int gpus) {
     std::vector<Bytes> bytes(static_cast<std::size_t>(gpus));
     for (TaskId id = 0; id < graph.size(); ++id) {

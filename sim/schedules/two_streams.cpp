@@ -40,7 +40,7 @@ public:
         size.add(ranks * barriers, ranks - 1);  // waits, each for all other ranks
         size.add(ranks * ranks + ranks * (ranks - 1) + ranks + (gathers && params.scatter ? ranks : 0));
         if (!gathers) size.add(ranks);  // sleeps
-        size.edges += 2 * ranks;  // fork and join
+        size.edges += 2 * ranks;        // fork and join
         return size;
     }
 
@@ -113,7 +113,9 @@ private:
 
         /// torch.cuda._sleep(100): as long as it takes to launch a kernel.
         void sleep() {
-            each([&](int rank) { return add(rank, compute_stream, MemoryBoundWork{of_flags, of_flags}, -1); });
+            each([&](int rank) {
+                return add(rank, compute_stream, MemoryBoundWork{of_flags, of_flags}, -1);
+            });
         }
 
         void gather() {

@@ -68,7 +68,7 @@ private:
         return transfers.copy(from, to, {piece(), piece(), shard, chunk}, after);
     }
 
-    /// By owner and chunk: the parts from the owner's peers.
+    /// The parts from an owner's peers, for each owner and chunk.
     std::vector<std::vector<std::vector<TaskId>>> send_parts() {
         const auto ranks = static_cast<std::size_t>(topology_.gpus());
         std::vector<std::vector<std::vector<TaskId>>> parts(

@@ -21,7 +21,7 @@ struct ChangedRuns {
     std::string refusal;  ///< not empty: why there is no run, for example a value out of range
 };
 
-/// Of a number of the machine's files. hardware: of links, memory, units, engines and their latencies. fit: a
+/// Kinds of numbers in a machine's files. hardware: links, memory, units, engines and their latencies. fit: a
 /// constant of a cost model, such as a GEMM's tiles and what kernels lose beside each other.
 inline const std::array<std::string, 2> influence_kinds{"hardware", "fit"};
 

@@ -26,7 +26,7 @@ struct SweepFile {
     std::vector<std::string> where;
 };
 InputKeys<SweepFile> sweep_keys();
-/// The same without "schema", "name" and "description", as a part of another file.
+/// Keys of a sweep as a part of another file, without "schema", "name" and "description".
 inline InputKeys<SweepFile> space_keys() {
     return sweep_keys().subspan(3);
 }

@@ -35,10 +35,10 @@ public:
     using Looked = std::function<void(std::uint64_t number, std::uint64_t size)>;
     DesignSpace(const std::filesystem::path& file, const ConfigFolder& folder,
                 const Looked& looked = nullptr);
-    /// The same from the content of such a file; `name` is for errors.
+    /// Reads the content of a sweep file; `name` is for errors.
     DesignSpace(const Json& json, const std::string& name, const ConfigFolder& folder,
                 const Looked& looked = nullptr);
-    /// The same from a part of another file, at `pointer`, without "schema", "name" and "description".
+    /// Reads a part of another file, at `pointer`, without "schema", "name" and "description".
     DesignSpace(ConfigObject space, const std::string& pointer, const ConfigFolder& folder);
 
     const std::string& name() const { return sweep_.name; }

@@ -41,7 +41,8 @@ void add_row(const DesignSpace& space, const DesignPoint& point, Json result, Ro
     auto& members = line.get_ref<Json::object_t&>();
     members.reserve(members.size() + result.size());
     for (auto& [key, value] : result.get_ref<Json::object_t&>())
-        if (key != "schema" && key != "config" && key != "wall_ms") members.emplace_back(key, std::move(value));
+        if (key != "schema" && key != "config" && key != "wall_ms")
+            members.emplace_back(key, std::move(value));
     std::string jsonl = json_text(line) + "\n";
     rows.csv += csv;  // last, so that both files have the row or neither
     rows.jsonl += jsonl;

@@ -127,7 +127,9 @@ std::string difference(const Json& state, const DesignSpace& space, const FilesR
 }
 
 SweepFolder::SweepFolder(fs::path path, FilesRead* files)
-    : path_(std::move(path)), files_(files), lock_(::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
+    : path_(std::move(path)),
+      files_(files),
+      lock_(::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
     if (lock_.get() < 0) fail_with_errno(path_, "opened");
     if (::flock(lock_.get(), LOCK_EX | LOCK_NB) == 0) return;
     if (errno == EWOULDBLOCK) throw UserError(path_.string() + ": another sim sweep is writing there");
@@ -168,8 +170,10 @@ SweepFolder SweepFolder::resume(const fs::path& path, const DesignSpace& space, 
     SweepFolder folder(path, files);
     Json state = read_json_file(path / sweep_name);
     const auto require_same = [&] {
-        const std::string differs = difference(state, space, files, (path / sweep_name).string(), "the begun sweep");
-        if (!differs.empty()) throw UserError(differs + " (go on with what it was begun with, or take another folder)");
+        const std::string differs =
+            difference(state, space, files, (path / sweep_name).string(), "the begun sweep");
+        if (!differs.empty())
+            throw UserError(differs + " (go on with what it was begun with, or take another folder)");
     };
     require_same();
     folder.vouched_ = state["files"];

@@ -120,7 +120,7 @@ std::span<const DerivedValue> derived_values() {
             {"*.*.peak_TFLOPS", {"peak_TFLOPS.*"}},
             {"*.*.hbm_GBps", {"hbm_GBps"}},
             {"gemm.*.reuse_cache_MB", {"last_level_cache_MB"}},
-            // Of one unit. Softmax (block_us) follows nothing, because no data sheet has a rate of exponentials.
+            // Times of one unit. Softmax (block_us) follows nothing, because no data sheet has a rate of exponentials.
             {"attention_prefill.*.block_dim_us", {"compute_units"}, {"peak_TFLOPS.*"}},
             {"attention_prefill.*.query_GBps", {"hbm_GBps"}},
             {"attention_prefill.*.cache_GBps", {"hbm_GBps"}},

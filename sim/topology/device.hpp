@@ -77,7 +77,7 @@ DeviceSpec read_device(const std::filesystem::path& path);
 /// The file and the calibration (configs/schema/calibration.schema.json) are to be complete together, and to
 /// have no value twice.
 DeviceSpec read_device(const std::filesystem::path& path, ConfigObject calibration);
-/// The same from files that have been read; `calibration` may be null.
+/// The device of files that have been read; `calibration` may be null.
 DeviceSpec read_device(const ConfigFile& device, const ConfigFile* calibration);
 
 }  // namespace overlap

@@ -47,7 +47,7 @@ struct DeviceLibrary {
     /// time is a line; below the first it is the first one's.
     using TimesByRanks = std::map<int, std::vector<std::pair<Bytes, Seconds>>>;
     struct Fit : Line {
-        /// Of the protocols for small and for the smallest operands; the fastest of the lines is used.
+        /// Lines of the protocols for small and for the smallest operands; the fastest line is used.
         std::optional<Line> small = {}, smallest = {};
         TimesByRanks times = {};  ///< they replace the lines, with all channels
         Summing sums = Summing::gpus;

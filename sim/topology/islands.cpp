@@ -7,7 +7,7 @@
 namespace overlap {
 namespace {
 
-/// Of the narrowest link on the way.
+/// The bandwidth of the narrowest link on the way.
 double rate(const Topology& topology, int src, int dst) {
     double least = std::numeric_limits<double>::infinity();
     for (const std::size_t link : topology.route(src, dst).links)

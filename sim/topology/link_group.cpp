@@ -35,7 +35,7 @@ struct GroupKeys {
     std::vector<std::string_view> keys;  ///< beside bandwidth_GBps and latency_us, which all have
 };
 
-/// By place in group_names.
+/// In the order of group_names.
 const std::array<GroupKeys, group_names.size()> types{{
     {"A link both ways between every two GPUs of a node.", {}},
     {"A link both ways between GPU i and GPU i+1 of a node, and between the last and the first.", {}},

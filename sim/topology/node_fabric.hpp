@@ -40,7 +40,7 @@ private:
     int gpus_;
     std::size_t vertices_;  ///< of a node: GPUs, then switches
     std::vector<NodeLink> links_;
-    /// By source and vertex: the link of links_ by which the route arrives; `none` if there is no route.
+    /// The link of links_ by which the route from a source arrives at a vertex; `none` if there is no route.
     std::vector<std::uint32_t> arrival_;
 };
 

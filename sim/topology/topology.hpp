@@ -75,7 +75,7 @@ public:
 private:
     /// The group whose lowest rank is `first`.
     Topology(const Topology& whole, const RankGroup& group, int first);
-    /// The same for ranks of the whole.
+    /// The route between ranks of the whole topology.
     Route whole_route(int src, int dst) const;
     void add_group(ConfigObject& group, std::size_t place, NodeFabric& fabric, Wiring& wiring);
     void read_degraded(ConfigObject& config, Wiring& wiring);

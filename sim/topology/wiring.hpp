@@ -41,7 +41,7 @@ public:
 
     std::vector<Link> links;
     std::vector<Ends> ends;  ///< by link
-    /// By vertex: sum of the bandwidths of the links that leave it.
+    /// Sum of the bandwidths of the links that leave each vertex.
     std::vector<BytesPerSecond> egress;
 
 private:

@@ -41,7 +41,7 @@ AttentionCall call_of(const AttentionShape& a, const StepShape& step, const Head
     return call;
 }
 
-/// The same of all sequences of a GPU.
+/// Pairs of tokens that all sequences of a GPU attend to.
 double pairs_of(const AttentionShape& a, const StepShape& step, Whole most) {
     const Whole rows = rows_of(step) * step.spread.context, rest = rows % step.sequence;
     const double pairs =

@@ -116,7 +116,7 @@ const Json* Facts::formula_of(const std::string& fact) const {
     return found == table_["facts"].end() ? nullptr : &*found;
 }
 
-/// By the class of the family, or where it has none of its own, of the family that it is like.
+/// The default of the family, or where it has none of its own, of the family that it is like.
 const Json* Facts::default_of(const std::string& key) const {
     if (!known_) return nullptr;
     for (const Json* family : chain_) {

@@ -49,8 +49,8 @@ std::optional<ListAdvice> advise_pairs(const Workload& workload, const StudyOpti
     ListStudy list = std::move(study(workload, options, resolver).lists.front());
     if (std::ranges::none_of(list.operators, is_choice)) return std::nullopt;
     RunResult of_pairs = run(*list.run, {.record = false});
-    compare_with(advice.baseline.serial.candidate.name(advice.vendors_library), advice.baseline.serial.makespan,
-                 of_pairs);
+    compare_with(advice.baseline.serial.candidate.name(advice.vendors_library),
+                 advice.baseline.serial.makespan, of_pairs);
     return ListAdvice{std::move(list), std::move(of_pairs), advice.baseline, advice.vendors_library};
 }
 

@@ -54,7 +54,7 @@ public:
     void take_whole();
     /// The pairs, with the choices of best().
     const std::vector<PairCandidates>& pairs() const { return pairs_; }
-    /// Of a pair: the fastest list with another choice for this pair, and that choice; none if there is no other.
+    /// The fastest list with another choice for a pair, and that choice; none if there is no other.
     struct Other {
         std::size_t candidate;
         Seconds makespan;
@@ -67,7 +67,7 @@ private:
     Scenario scenario_of(const std::vector<PairCandidates>& pairs, bool concurrent) const;
     /// Throws UserError if the list cannot run.
     ListWay way(const std::vector<PairCandidates>& pairs, bool concurrent) const;
-    /// The same, but a list that cannot run takes for ever: choices that run alone may deadlock beside one another.
+    /// As way(), but a list that cannot run takes for ever: choices that run alone may deadlock beside one another.
     ListWay way_or_never(const std::vector<PairCandidates>& pairs, bool concurrent) const;
     void choose_whole(PairCandidates& pair) const;
     void find_whole();

@@ -107,12 +107,12 @@ struct LayerKind {
 };
 /// The kinds in the order of their first layers.
 std::vector<LayerKind> layer_kinds(const Model& model);
-/// Of each layer its place in layer_kinds.
+/// The place in layer_kinds of each layer's kind.
 std::vector<std::size_t> kinds_of_layers(const Model& model);
 
 /// Numbers of weights, biases included.
 std::int64_t layer_parameters(const Model& model, const LayerShape& layer);
-/// Of a layer's experts that tokens are sent to.
+/// Numbers of weights of a layer's experts that tokens are sent to.
 std::int64_t routed_parameters(const Model& model, const LayerShape& layer);
 std::int64_t parameters(const Model& model);
 /// Those that a token is multiplied with or scaled by: without the experts that it does not go to.

@@ -51,7 +51,7 @@ Whole mlp_parameters(const Model& model, Whole input, Whole width, bool bias) {
            projection_weights(width, input, bias);
 }
 
-/// Of experts, of which a token goes to `chosen`.
+/// Weights of experts of which a token goes to `chosen`.
 Whole experts_parameters(const Model& model, const LayerShape& layer, Whole chosen) {
     const ExpertsShape& e = layer.experts;
     const Whole latents = e.input == model.hidden ? Whole(0) : 2 * model.hidden * e.input;

@@ -13,7 +13,7 @@ public:
     PairCandidates(std::size_t first, const RankGroup& group, Scenario alone,
                    const AllowedCandidates& allowed, bool all);
 
-    /// The same candidates for a pair that is alike and has the same group, in another place or another list.
+    /// These candidates for a pair that is alike and has the same group, in another place or another list.
     PairCandidates at(std::size_t first) const {
         PairCandidates moved = *this;
         moved.first_ = first;

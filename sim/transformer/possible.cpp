@@ -41,7 +41,7 @@ void require_iteration(const Model& model, const StepShape& step, const std::str
         throw UserError(where + ": --pp " + number(pipeline.stages) + " by --vp " + number(pipeline.chunks) +
                         " needs as many layers, " + model.name + " has " + number(model.layers));
     const bool interleaved = pipeline.order == PipelineOrder::interleaved;
-    if (interleaved != pipeline.chunks > 1)
+    if (interleaved != (pipeline.chunks > 1))
         throw UserError(where + ": --pipeline interleaved goes with --vp above 1, and no other order does");
     if (interleaved && pipeline.micro_batches % pipeline.stages != 0)
         throw UserError(where + ": --pipeline interleaved needs a multiple of --pp " +

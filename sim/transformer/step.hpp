@@ -76,7 +76,7 @@ inline bool shards_sequence(const StepShape& step) {
 inline std::int64_t rows_of(const StepShape& step) {
     return step.tokens / step.spread.data;
 }
-/// Of all micro-batches.
+/// Tokens of all micro-batches.
 inline std::int64_t all_tokens(const StepShape& step) {
     return step.tokens * step.pipeline.micro_batches;
 }

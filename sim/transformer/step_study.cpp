@@ -46,7 +46,7 @@ std::vector<StageTimes> stage_times(const Model& model, const Pipeline& pipeline
     return stages;
 }
 
-/// Of a micro-batch's rows, from a GPU of the first stage to its neighbour in the next.
+/// Time in which a micro-batch's rows go from a GPU of the first stage to its neighbour in the next.
 Seconds time_of_send(const Model& model, const StepShape& step, const StudyOptions& options,
                      Resolver& resolver) {
     if (step.spread.stages == 1) return {};

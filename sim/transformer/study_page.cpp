@@ -66,7 +66,7 @@ void add_step_bars(Page& page, const ModelReport& report) {
                         {"label", "share of the step without overlap [%]"}});
 }
 
-/// The same operator at another number of tokens; null if that step has none of this name.
+/// An operator at another number of tokens; null if that step has none of this name.
 const OperatorStudy* same_operator(const StepStudy& step, const std::string& list, const std::string& name) {
     for (const ListStudy& one : step.lists) {
         if (one.name != list) continue;

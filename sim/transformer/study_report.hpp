@@ -35,7 +35,7 @@ std::string to_text(const ModelReport& report);
 Json to_json(const ModelReport& report);
 /// A row for each operator, pair, list and step.
 std::string to_csv(const ModelReport& report);
-/// The same as Markdown, a table for each list.
+/// The report as Markdown, a table for each list.
 std::string to_markdown(const ModelReport& report);
 
 /// Bars of the steps, operators by tokens, crossovers, confidence.

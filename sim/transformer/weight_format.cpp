@@ -38,7 +38,7 @@ std::string text_in(const Json& json, const char* key) {
     return value.is_string() ? lower_case(value.get<std::string>()) : "";
 }
 
-/// Of compressed-tensors, and of modelopt's newer files: "config_groups" has what each group of layers is stored in.
+/// The form of compressed-tensors and modelopt's newer files: "config_groups" has how each group of layers is stored.
 std::string format_of_group(const Json& group) {
     const Json weights = value_in(group, {"weights"});
     const int bits = weights.value("num_bits", 0);

@@ -190,7 +190,7 @@ std::vector<InputKey<ListedOperator>> keys_of_kind(const OperatorKind& kind) {
 }
 // clang-format on
 
-/// By place in Operator::work.
+/// In the order of Operator::work.
 const std::vector<std::vector<InputKey<ListedOperator>>>& operator_keys() {
     static const auto keys = mapped(kinds, keys_of_kind);
     return keys;

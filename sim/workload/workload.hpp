@@ -80,9 +80,11 @@ struct SendWork {
 /// What a recording says of an operator, beside its work.
 struct Recorded {
     Seconds time = {};  ///< above 0: what it took, beside all that ran then, and takes where it runs whole
-    std::optional<Seconds> gap = {};  ///< from when it could begin until it did; none: a launch's time of the machine
+    std::optional<Seconds> gap =
+        {};             ///< from when it could begin until it did; none: a launch's time of the machine
     Seconds host = {};  ///< of the host, from its call before until the one that enqueued the operator
-    std::vector<std::size_t> host_needs = {};  ///< earlier operators whose end the host waited for before that call
+    std::vector<std::size_t> host_needs =
+        {};  ///< earlier operators whose end the host waited for before that call
 
     bool is_taken() const { return time > Seconds(); }
     bool calls_host() const { return host > Seconds() || !host_needs.empty(); }

@@ -102,6 +102,15 @@ class Layout(unittest.TestCase):
             if path.is_file() and path.read_bytes().startswith(b"#!"):
                 self.assertTrue(path.stat().st_mode & 0o100, path)
 
+    def test_sources_are_formatted(self):
+        program = next((name for name in ("clang-format-14", "clang-format") if shutil.which(name)), None)
+        version = program and subprocess.run([program, "--version"], capture_output=True, text=True, check=True).stdout
+        if program is None or not re.search(r"version 14\.", version):
+            self.skipTest("no clang-format 14, which is Debian 12's")
+        names = [name for name in self.tracked() if name.startswith(("sim/", "models/", "tests/")) and name.endswith((".cpp", ".hpp"))]
+        done = subprocess.run([program, "--dry-run", "-Werror", *names], cwd=ROOT, capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr[:2000])
+
     def test_no_code_names_a_device(self):
         # Comments may say where a value was seen. Everything that depends on the device is data.
         devices = "|".join(sorted(file.stem for file in (ROOT / "configs/devices").glob("*.json")))

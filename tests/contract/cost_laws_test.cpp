@@ -51,11 +51,13 @@ std::map<std::string, std::vector<Task>> families(const Machine& machine) {
         result["stored"].push_back(commanded(bytes, [](CopyWork& copy) { copy.stored = true; }));
         result["added"].push_back(commanded(bytes, [](CopyWork& copy) { copy.added = true; }));
         if (machine.topology.device().dma.commands) {
-            result["swap"].push_back(
-                commanded(bytes, [](CopyWork& copy) { copy.command = Swap(); }));
-            result["first of two"].push_back(commanded(bytes, [](CopyWork& copy) { copy.command = BackToBack{0, 2}; }));
-            result["second of two"].push_back(
-                commanded(bytes, [](CopyWork& copy) { copy.command = BackToBack{1, 2}; }));
+            result["swap"].push_back(commanded(bytes, [](CopyWork& copy) { copy.command = Swap(); }));
+            result["first of two"].push_back(commanded(bytes, [](CopyWork& copy) {
+                copy.command = BackToBack{0, 2};
+            }));
+            result["second of two"].push_back(commanded(bytes, [](CopyWork& copy) {
+                copy.command = BackToBack{1, 2};
+            }));
             result["prelaunched"].push_back(
                 commanded(bytes, [](CopyWork& copy) { copy.prelaunched = true; }));
         }

@@ -21,7 +21,8 @@ TEST_CASE(
         const auto [same, is_first] = compute.emplace(workload.form(), energy.compute.si());
         Joules sums;  // a framework's kernels add at an energy of their own
         for (TaskId id = 0; id < graph.size(); ++id)
-            if (const auto* sum = std::get_if<ReduceWork>(&graph[id].work); sum != nullptr && sum->by_framework)
+            if (const auto* sum = std::get_if<ReduceWork>(&graph[id].work);
+                sum != nullptr && sum->by_framework)
                 sums += (sum->parts + 1) * sum->bytes * known.framework_sum;
         CHECK((energy.compute - sums).si() == Approx(same->second).epsilon(1e-12));
         for (const Joules part :

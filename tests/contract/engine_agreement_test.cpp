@@ -247,7 +247,9 @@ TEST_CASE("the engines agree on shipped machines, schedules and workloads") {
               << largest << " of the makespan; SimGrid gave up on " << undecided << '\n';
     for (const auto& [name, times] : given_up) std::cout << "  gave up: " << name << ", " << times << '\n';
     CHECK(decided + undecided >= (sample ? 50U : 100U));
-    CHECK(decided >= (sample ? 50U : machines.size() > 1 ? 100U : 1U));  // on torus_4x4 SimGrid gives up nine times in ten
+    CHECK(decided >= (sample                ? 50U
+                      : machines.size() > 1 ? 100U
+                                            : 1U));  // on torus_4x4 SimGrid gives up nine times in ten
 }
 
 TEST_CASE("the engines agree on collectives by every set of DMA commands") {
@@ -286,8 +288,11 @@ TEST_CASE("the engines agree on lists whose pairs are cut, and on groups") {
                    {"schedules",
                     {{"gate_up", {{"schedule", "flag_gated"}, {"params", {{"chunks", 4}}}}},
                      {"down", {{"schedule", "uniform_fused_1d"}, {"params", {{"chunks", 2}}}}}}}});
-    const Json gather{{"name", "in"},     {"type", "collective"}, {"collective", "all_gather"},
-                      {"bytes", 1 << 28}, {"group", {{"size", 2}, {"stride", 2}}}};
+    const Json gather{{"name", "in"},
+                      {"type", "collective"},
+                      {"collective", "all_gather"},
+                      {"bytes", 1 << 28},
+                      {"group", {{"size", 2}, {"stride", 2}}}};
     groups.update({{"schedule", "serial"}, {"workload", {{"operators", Json::array({gather})}}}});
     for (const Json& config : {one, chosen, groups}) {
         INFO(config.dump());

@@ -88,7 +88,9 @@ TEST_CASE("two islands that share no link take what one takes, to the last digit
         Json params, what_if;
     };
     for (const Machines& on : {Machines{"mi300x_16", "mi300x_8", {{"agent", "dma"}}, Json::object()},
-                               Machines{"h100_64_rail", "h100_8", {{"agent", "cu"}, {"copy_cus", 2}},
+                               Machines{"h100_64_rail",
+                                        "h100_8",
+                                        {{"agent", "cu"}, {"copy_cus", 2}},
                                         {{"device.variation.gpu_speed_spread", 0}}}})
         for (const ScheduleEntry& entry : schedules()) {
             if (entry.between_nodes || !entry.takes("agent") || !entry.advised) continue;

@@ -54,7 +54,7 @@ Machines machines(const DeviceValues& values) {
     const Json topology = read_json_file(source_folder / "configs/topologies/mi300x_1.json");
     Machines result;
     result.emplace(2, machine_of(Topology({topology, "topology"},
-                                            read_device(folder / "mi300x.json", {trial, "trial"}))));
+                                          read_device(folder / "mi300x.json", {trial, "trial"}))));
     return result;
 }
 

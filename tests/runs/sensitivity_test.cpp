@@ -28,7 +28,8 @@ TEST_CASE("the slower links of a run by links matter most, and by as much as the
           "[sensitivity]") {
     std::atomic<std::size_t> told{0};
     const auto count = [&](std::size_t) { ++told; };
-    const Sensitivity result = sensitivity(std::array{CountedRun{config_of("mi300x_8")}}, {"shard_p2p"}, 0.1, "", shipped, count);
+    const Sensitivity result =
+        sensitivity(std::array{CountedRun{config_of("mi300x_8")}}, {"shard_p2p"}, 0.1, "", shipped, count);
     CHECK(told == 2 * result.values.size());
     REQUIRE(result.values.size() > 50);
     const Influence& first = result.values.front();
@@ -43,8 +44,8 @@ TEST_CASE("the slower links of a run by links matter most, and by as much as the
 TEST_CASE("a sensitivity is as its schema says", "[sensitivity]") {
     const Schema schema("sensitivity");
     for (const std::string topology : {"mi300x_8", "h200_4"}) {
-        const Sensitivity result =
-            sensitivity(std::array{CountedRun{config_of(topology)}}, {"serial", "shard_p2p"}, 0.5, "", shipped, [](std::size_t) {});
+        const Sensitivity result = sensitivity(std::array{CountedRun{config_of(topology)}},
+                                               {"serial", "shard_p2p"}, 0.5, "", shipped, [](std::size_t) {});
         CHECK(schema.errors(nlohmann::json::parse(to_json(result).dump()), "sensitivity") == "");
         // Some shares may not grow by half: they say so. MI300X's bf16 GEMMs have none.
         if (topology == "mi300x_8") continue;

@@ -136,9 +136,9 @@ TEST_CASE("slices of the Chrome trace tell what a task did, and which tasks are 
                     {"step", 1}};
     CHECK(args.at("copy 1") == copy);
     CHECK(args.at("up") == Json{{"shape", "1000x2000x500 bf16"},
-                                  {"TFLOP/s", 100.0},
-                                  {"operator", "up"},
-                                  {"critical path", true}});
+                                {"TFLOP/s", 100.0},
+                                {"operator", "up"},
+                                {"critical path", true}});
     CHECK(args.at("copy 0").at("critical path") == true);
     CHECK(path == std::vector<std::string>{"GPU 0: copy 0", "GPU 1: up"});
 }

@@ -58,7 +58,9 @@ TEST_CASE("each rank receives three quarters of the operand, twice that for an a
             ++checked;
         }
     }
-    CHECK(checked == 18);  // direct, hierarchical and library all four, ring all but all_to_all, three kernels all_reduce
+    CHECK(
+        checked ==
+        18);  // direct, hierarchical and library all four, ring all but all_to_all, three kernels all_reduce
 }
 
 TEST_CASE("direct: one copy from every peer, one sum of all parts") {

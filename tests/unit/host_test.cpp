@@ -61,8 +61,8 @@ TEST_CASE("a process a GPU enqueues by default, where that matters") {
     CHECK(scenario("h200_8", "async_tp").host->name == "threads");
     REQUIRE(scenario("h200_8", "two_streams").host != nullptr);
     CHECK(scenario("h200_8", "two_streams").host->name == "threads");
-    CHECK(scenario("h200_2", "two_streams").host == nullptr);   // one pulls from each
-    CHECK(scenario("mi300x_8", "async_tp").host == nullptr);  // receivers' engines serve their own pulls
+    CHECK(scenario("h200_2", "two_streams").host == nullptr);  // one pulls from each
+    CHECK(scenario("mi300x_8", "async_tp").host == nullptr);   // receivers' engines serve their own pulls
 }
 
 TEST_CASE("ranks that begin apart wait at the collective, but not in a loop") {

@@ -212,7 +212,8 @@ TEST_CASE("formats of weights by quantization_config") {
     const auto read = [](const Json& quantised) {
         std::vector<std::string> notes;
         const Json config{{"quantization_config", quantised}};
-        return read_weight_format(ConfigObject(config, "m.json"), notes).name + (notes.empty() ? "" : ": " + joined(notes));
+        return read_weight_format(ConfigObject(config, "m.json"), notes).name +
+               (notes.empty() ? "" : ": " + joined(notes));
     };
     CHECK(read({{"quant_method", "fp8"}, {"weight_block_size", {128, 128}}}) == "fp8_block");
     CHECK(read({{"quant_method", "fp8"}, {"activation_scheme", "static"}}) == "fp8_tensor");
@@ -222,8 +223,9 @@ TEST_CASE("formats of weights by quantization_config") {
     CHECK(read({{"quant_method", "bitsandbytes"}, {"load_in_4bit", true}}) == "nf4");
     CHECK(read({{"quant_method", "modelopt"}, {"quant_algo", "NVFP4"}}) == "nvfp4");
     const auto groups = [](const Json& weights, const Json& activations) {
-        return Json{{"quant_method", "compressed-tensors"},
-                    {"config_groups", {{"group_0", {{"weights", weights}, {"input_activations", activations}}}}}};
+        return Json{
+            {"quant_method", "compressed-tensors"},
+            {"config_groups", {{"group_0", {{"weights", weights}, {"input_activations", activations}}}}}};
     };
     const Json eight{{"num_bits", 8}, {"type", "float"}, {"strategy", "channel"}};
     CHECK(read(groups(eight, eight)) == "fp8_tensor");
@@ -246,7 +248,8 @@ TEST_CASE("memory of weights as they are stored, by hand") {
     CHECK(least_memory(llama, step).si() == Approx(2 * head + layers * (1 + 4.0 / 16384)).epsilon(1e-12));
     // gpt-oss: experts in 4.25 bits, attention in 2 bytes.
     config = shipped_config("gpt_oss_20b");
-    config["quantization_config"] = {{"quant_method", "mxfp4"}, {"modules_to_not_convert", {"model.layers.*.self_attn"}}};
+    config["quantization_config"] = {{"quant_method", "mxfp4"},
+                                     {"modules_to_not_convert", {"model.layers.*.self_attn"}}};
     const Model oss = model_of(config);
     step.stored = oss.stored;
     CHECK(oss.stored.only_experts);

@@ -47,12 +47,14 @@ TEST_CASE("RCCL's all-gather on 8 MI300X has no copies into a list in it") {
 TEST_CASE("RCCL's reduce-scatter on MI355X is what its all-reduce takes beyond an all-gather") {
     // ROCm/mori pull request 200: 326 GB/s on the bus, 128 MiB a GPU, takes 360 us.
     const Machine machine = shipped_machine("mi355x_8");
-    CHECK(predicted_us(machine, {CollectiveKind::reduce_scatter, Bytes(128 * mebi), 0}) == Approx(360).epsilon(0.05));
+    CHECK(predicted_us(machine, {CollectiveKind::reduce_scatter, Bytes(128 * mebi), 0}) ==
+          Approx(360).epsilon(0.05));
     CHECK(predicted_us(machine, {CollectiveKind::all_gather, Bytes(mebi), 0}) == Approx(10.04).epsilon(0.04));
 }
 
 TEST_CASE("all-reduces of inference on AMD take what was measured") {
-    const auto us = [](const std::string& topology, CollectiveKernel kernel, double bytes, const RankGroup& group = {}) {
+    const auto us = [](const std::string& topology, CollectiveKernel kernel, double bytes,
+                       const RankGroup& group = {}) {
         CollectiveKernelWork work{CollectiveKind::all_reduce, Bytes(bytes), 0};
         work.kernel = kernel;
         work.group = group;

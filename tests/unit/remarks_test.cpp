@@ -215,7 +215,8 @@ TEST_CASE("a host says whether what streams wait for is recorded by marks") {
     CHECK(resolved(config).machine->marks);
 }
 
-TEST_CASE("a run says where another host would change it by more than 5 %, and what is odd about a speed-up above 2") {
+TEST_CASE(
+    "a run says where another host would change it by more than 5 %, and what is odd about a speed-up above 2") {
     const auto notes = [](const Json& more, double speedup) {
         Json json{{"topology", "h200_8"},
                   {"schedule", "hetero_fused_1d"},
@@ -231,7 +232,9 @@ TEST_CASE("a run says where another host would change it by more than 5 %, and w
     };
     const std::vector<std::string> by_default = notes(Json::object(), 0);
     REQUIRE(by_default.size() == 1);
-    CHECK_THAT(by_default[0], Equals("host threads: if one thread enqueues for all GPUs (--host replay), it takes 29 % longer"));
+    CHECK_THAT(
+        by_default[0],
+        Equals("host threads: if one thread enqueues for all GPUs (--host replay), it takes 29 % longer"));
     // Where a host was asked for, where the order changes nothing, and where it changes little.
     CHECK(notes({{"host", "threads"}}, 0).empty());
     CHECK(notes({{"topology", "mi300x_8"}}, 0).empty());

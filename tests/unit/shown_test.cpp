@@ -50,7 +50,8 @@ TEST_CASE("bytes that are no UTF-8 are replaced, all others kept") {
         for (int second = 0; second < 256; ++second) {
             const std::string text{static_cast<char>(first), static_cast<char>(second), 'x'};
             const std::string mended = valid_utf8(text);
-            if (!is_utf8(mended) || (mended == text) != is_utf8(text)) FAIL("bytes " << first << " " << second);
+            if (!is_utf8(mended) || (mended == text) != is_utf8(text))
+                FAIL("bytes " << first << " " << second);
         }
 }
 

@@ -99,8 +99,7 @@ TEST_CASE("a config of Gemma 3 as published, with what it leaves out") {
 TEST_CASE("layers of a kind are those that attend alike") {
     const auto kinds = [](const Json& config) {
         std::map<std::string, std::int64_t> counts;
-        for (const LayerKind& kind : layer_kinds(model_of(config)))
-            counts[kind.name] = kind.count;
+        for (const LayerKind& kind : layer_kinds(model_of(config))) counts[kind.name] = kind.count;
         return counts;
     };
     using Counts = std::map<std::string, std::int64_t>;
@@ -161,32 +160,31 @@ TEST_CASE("every shipped model has as many parameters as were published") {
                                                         {"qwen3_8b", 8'190'735'360}};
     // In billions, and those of a token, as model cards and technical reports have them; of multimodal models without the
     // vision tower, of Kimi K2 the elements of its files (its card says 1 T).
-    const std::map<std::string, std::pair<double, double>> rounded{
-        {"gpt_oss_120b", {116.8, 5.1}},
-        {"gpt_oss_20b", {20.9, 3.6}},
-        {"qwen3_next_80b_a3b", {80, 3.9}},
-        {"qwen3_5_35b_a3b", {34.7, 3.5}},
-        {"deepseek_v3_2", {671.9, 37.5}},
-        {"kimi_k2", {1026.5, 32.6}},
-        {"llama4_scout", {107.8, 17.2}},
-        {"llama4_maverick", {400, 17.2}},
-        {"glm_4_5", {355, 32}},
-        {"glm_4_5_air", {106, 12}},
-        {"minimax_m2", {230, 10}},
-        {"phi_4", {14.66, 0}},
-        {"mistral_small_24b", {23.57, 0}},
-        {"olmo2_32b", {32.2, 0}},
-        {"command_a", {111, 0}},
-        {"hunyuan_a13b", {80.4, 13}},
-        {"seed_oss_36b", {36.15, 0}},
-        {"nemotron_h_8b", {8.1, 0}},
-        {"granite4_h_small", {32.2, 9}},
-        {"falcon_h1_34b", {33.6, 0}},
-        {"minimax_text_01", {456, 45.9}},
-        {"jamba_1_5_mini", {51.6, 12}},
-        {"dbrx", {132, 36}},
-        {"ernie4_5_300b_a47b", {300, 47}},
-        {"gemma4_26b_a4b", {25.2, 3.8}}};
+    const std::map<std::string, std::pair<double, double>> rounded{{"gpt_oss_120b", {116.8, 5.1}},
+                                                                   {"gpt_oss_20b", {20.9, 3.6}},
+                                                                   {"qwen3_next_80b_a3b", {80, 3.9}},
+                                                                   {"qwen3_5_35b_a3b", {34.7, 3.5}},
+                                                                   {"deepseek_v3_2", {671.9, 37.5}},
+                                                                   {"kimi_k2", {1026.5, 32.6}},
+                                                                   {"llama4_scout", {107.8, 17.2}},
+                                                                   {"llama4_maverick", {400, 17.2}},
+                                                                   {"glm_4_5", {355, 32}},
+                                                                   {"glm_4_5_air", {106, 12}},
+                                                                   {"minimax_m2", {230, 10}},
+                                                                   {"phi_4", {14.66, 0}},
+                                                                   {"mistral_small_24b", {23.57, 0}},
+                                                                   {"olmo2_32b", {32.2, 0}},
+                                                                   {"command_a", {111, 0}},
+                                                                   {"hunyuan_a13b", {80.4, 13}},
+                                                                   {"seed_oss_36b", {36.15, 0}},
+                                                                   {"nemotron_h_8b", {8.1, 0}},
+                                                                   {"granite4_h_small", {32.2, 9}},
+                                                                   {"falcon_h1_34b", {33.6, 0}},
+                                                                   {"minimax_text_01", {456, 45.9}},
+                                                                   {"jamba_1_5_mini", {51.6, 12}},
+                                                                   {"dbrx", {132, 36}},
+                                                                   {"ernie4_5_300b_a47b", {300, 47}},
+                                                                   {"gemma4_26b_a4b", {25.2, 3.8}}};
     for (const std::string& name : shipped.names("models")) {
         INFO(name);
         const Model model = shipped_model(name);
@@ -199,7 +197,8 @@ TEST_CASE("every shipped model has as many parameters as were published") {
         const auto [all, active] = rounded.at(name);
         CHECK(static_cast<double>(parameters(model)) * 1e-9 == Approx(all).epsilon(0.01));
         // Cards count embeddings as they like.
-        if (active > 0) CHECK(static_cast<double>(active_parameters(model)) * 1e-9 == Approx(active).epsilon(0.2));
+        if (active > 0)
+            CHECK(static_cast<double>(active_parameters(model)) * 1e-9 == Approx(active).epsilon(0.2));
     }
     CHECK(shipped.names("models").size() == published.size() + rounded.size());
     CHECK(shipped.names("models").size() >= 45);
@@ -216,7 +215,8 @@ TEST_CASE("operators need earlier ones, in every phase of every shipped model") 
                 const StepShape step = step_of(phase, 4096, 512, spread);
                 if (error_of([&] { require_possible(model, step, "x"); }) != "") continue;
                 std::vector<std::vector<Operator>> each{head_operators(model, step)};
-                for (const LayerKind& kind : layer_kinds(model)) each.push_back(overlap::layer_operators(model, step, kind));
+                for (const LayerKind& kind : layer_kinds(model))
+                    each.push_back(overlap::layer_operators(model, step, kind));
                 for (const auto& operators : each) {
                     INFO(name);
                     std::set<std::string> names;
@@ -233,11 +233,14 @@ TEST_CASE("operators need earlier ones, in every phase of every shipped model") 
 TEST_CASE("models of extreme sizes are counted right or refused") {
     // Sizes from 1 to 1e8, all of them allowed. The sanitized tree also traps an overflow on the way.
     std::mt19937_64 random(63);
-    const auto size = [&] { return std::llround(std::pow(10, std::uniform_real_distribution<>(0, 8)(random))); };
+    const auto size = [&] {
+        return std::llround(std::pow(10, std::uniform_real_distribution<>(0, 8)(random)));
+    };
     int read = 0, refused = 0;
     for (int i = 0; i < 2000; ++i) {
         Json json = read_json_file(shipped.find("models", i % 2 == 0 ? "llama3_8b" : "mixtral_8x7b"));
-        for (const char* key : {"hidden_size", "intermediate_size", "vocab_size", "num_local_experts", "head_dim"})
+        for (const char* key :
+             {"hidden_size", "intermediate_size", "vocab_size", "num_local_experts", "head_dim"})
             if (json.contains(key) || key == std::string("head_dim")) json[key] = size();
         json["num_hidden_layers"] = std::min<std::int64_t>(size(), 100'000);
         json["num_attention_heads"] = json["num_key_value_heads"] = size();
@@ -249,7 +252,8 @@ TEST_CASE("models of extreme sizes are counted right or refused") {
         }
         ++read;
         const auto number = [&](const char* key) { return json.value(key, 1.0); };
-        const double projections = 4 * number("hidden_size") * number("num_attention_heads") * number("head_dim");
+        const double projections =
+            4 * number("hidden_size") * number("num_attention_heads") * number("head_dim");
         CHECK(static_cast<double>(parameters(model)) >= projections * number("num_hidden_layers") * 0.999);
         const StepShape step{Phase::forward, 1'000'000'000, 4096, DType::bf16, {}, 0};
         error_of([&] { require_possible(model, step, "x"); });
@@ -264,9 +268,11 @@ TEST_CASE("what a model can't be, or can't be spread over") {
         json.update(change);
         return error_of([&] { model_of(json); });
     };
-    CHECK(reading({{"model_type", "lama"}, {"num_attention_heads", nullptr}}).find(
-          "m.json: /model_type: is 'lama', a family that is not read (did you mean 'llama'?), and its keys are of no known "
-          "structure") == 0);
+    CHECK(
+        reading({{"model_type", "lama"}, {"num_attention_heads", nullptr}})
+            .find(
+                "m.json: /model_type: is 'lama', a family that is not read (did you mean 'llama'?), and its keys are of no known "
+                "structure") == 0);
     CHECK(reading({{"hidden_size", 0}}).find("m.json: /hidden_size: ") == 0);
     CHECK(reading({{"hidden_size", nullptr}}).find("m.json: /hidden_size: ") == 0);
     CHECK(reading({{"num_key_value_heads", 7}}) ==

@@ -45,9 +45,8 @@ TEST_CASE("the order follows from the collective unless it is given") {
 }
 
 TEST_CASE("orders and shardings that make no sense are errors") {
-    CHECK_THAT(
-        reading(pair_text("reduce_scatter", R"(, "order": "collective_first")")),
-        Contains("w.json: /order: is 'collective_first', but reduce_scatter sums the GEMM's results"));
+    CHECK_THAT(reading(pair_text("reduce_scatter", R"(, "order": "collective_first")")),
+               Contains("w.json: /order: is 'collective_first', but reduce_scatter sums the GEMM's results"));
     CHECK_THAT(reading(pair_text("all_reduce", R"(, "order": "collective_first")")), Contains("/order"));
     CHECK_THAT(reading(pair_text("all_to_all", R"(, "shard_dim": "k")")), Contains("/shard_dim: is 'k'"));
     CHECK_THAT(reading(pair_text("all_gather", R"(, "order": "independent", "shard_dim": "k")")),

@@ -77,7 +77,8 @@ void require_known_gaps(const std::vector<MeasuredCalibration>& calibrated) {
 
 TEST_CASE("the measured times of H200 GEMMs that are shipped are those of the microbenchmark") {
     const Json shipped = read_json_file(test::source_folder / "configs/calibrations/h200.json");
-    CHECK(gemm_times_json(microbench, "traces/h200_4/microbench").dump(2) == shipped.at("measured_gemms").dump(2));
+    CHECK(gemm_times_json(microbench, "traces/h200_4/microbench").dump(2) ==
+          shipped.at("measured_gemms").dump(2));
 }
 
 // One test, because several would each repeat the fit in their own process.

@@ -103,7 +103,9 @@ const std::map<std::string, std::vector<Bounds>> all_bounds{
       {"  own kernels, units left to them, drawn shapes, work", {of_factors, {0.069, 0.165}, known_gap}, 64},
       {"  own kernels, GEMM on all units, drawn shapes, work", {of_factors, {0.032, 0.078}}, 104},
       {"copies beside work, drawn shapes", {of_factors, {0.060, 0.112}}, 264},
-      {"  own kernels, GEMM on all units, drawn shapes, copies", {of_factors, {0.120, 0.289}, known_gap}, 104},
+      {"  own kernels, GEMM on all units, drawn shapes, copies",
+       {of_factors, {0.120, 0.289}, known_gap},
+       104},
       // Drawn again.
       {"work beside copies, shapes drawn later", {of_factors, {0.047, 0.123}}, 258},
       {"  DMA, shapes drawn later, work", {of_factors, {0.024, 0.057}}, 66},
@@ -156,8 +158,8 @@ TEST_CASE(
     "regenerated",
     "[.all]") {
     const std::string shown = "traces/h200_4/microbench";
-    const auto calibrations =
-        calibrate_device(shipped.calibration("h200"), source_folder / shown, shown, device_files(shipped, "h200"));
+    const auto calibrations = calibrate_device(shipped.calibration("h200"), source_folder / shown, shown,
+                                               device_files(shipped, "h200"));
     CHECK(calibrations.size() == all_bounds.size());
     for (const DeviceCalibration& calibration : calibrations) {
         INFO(calibration.problem.name);

@@ -74,10 +74,7 @@ TEST_CASE("MI300X bf16 GEMMs by hipBLASLt alone and under masks are predicted wi
          rows_of(2, any),
          {alone, {0.035, 0.0705}, known_gap},
          {alone, {0.038, 0.078}, known_gap}},
-        {"masks of 128 to 296 units",
-         rows_of(1, large),
-         {masked, {0.036, 0.057}},
-         {masked, {0.048, 0.073}}}};
+        {"masks of 128 to 296 units", rows_of(1, large), {masked, {0.036, 0.057}}, {masked, {0.048, 0.073}}}};
     const GemmParameters shipped = test::shipped_machine("mi300x_8").calibration.gemm_for(DType::bf16);
     const Json provenance = read_json_file(std::filesystem::path(OVERLAP_SOURCE_DIR) /
                                            "configs/calibrations/mi300x.json")["gemm"]["bf16"]["provenance"];

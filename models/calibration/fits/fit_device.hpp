@@ -21,7 +21,7 @@ struct DeviceParameter {
     std::string reason;  ///< of the prior
     /// Left out while other parameters are fitted, because GPUs count as alike there
     bool of_several_gpus = false;
-    /// Of an effect that some devices lack
+    /// Belongs to an effect that some devices lack
     bool optional = false;
     std::string name() const { return group + "/" + key; }
 };

@@ -127,7 +127,7 @@ std::vector<GemmParameters> constants_of(const GemmParameters& parameters,
     return all;
 }
 
-/// By the parameters of the row's campaign.
+/// Predicted by the parameters of the row's campaign.
 Seconds time_of(const GemmMeasurement& row, const GemmParameters& parameters) {
     const GemmEstimate one =
         estimate_gemm(row.shape, parameters, row.busy, row.units, false, row.warm, CuMask::low_bits);

@@ -15,7 +15,8 @@ struct GemmPrior {
     GemmParameters start;
     std::vector<double> field_spread;  ///< factor > 1, one for each of GemmParameters::fields()
     double tile_spread = 1.2;          ///< of the tile efficiencies; the largest tile stays within 5 %
-    double small_tile_spread = 0;      ///< of tiles of less than half of the largest one's area; 0: as of the others
+    double small_tile_spread =
+        0;                   ///< of tiles of less than half of the largest one's area; 0: as of the others
     int rows_of_family = 4;  ///< least number of a family's rows that are fitted, where it has so many
 };
 

@@ -74,7 +74,8 @@ Json library_json(const GemmRecipe& recipe, const GemmValidation& validation, st
                           {"families_held_out", held_out.families},
                           {"mean_error_held_out_pct", percent(held_out.mean)},
                           {"p90_error_held_out_pct", percent(held_out.p90)}};
-    return gemm_group(provenance, recipe.filter.names_of_libraries.at(index), validation.libraries.fits[index],
+    return gemm_group(provenance, recipe.filter.names_of_libraries.at(index),
+                      validation.libraries.fits[index],
                       {.fitted = "fitted to " + table + ", " + rows,
                        .prior = "fit to all libraries of " + table + " with the same tiles: " + rows +
                                 " hardly determines it",

@@ -15,14 +15,14 @@ constexpr double reach_in_steps = 5;
 GemmContenders::GemmContenders(const GemmMeasurement& row, const GemmParameters& at, double step) {
     const tiles::Problem problem = tiles::describe(row.shape, at, row.warm);
     tiles::Choice all(problem, at);
-    tiles::each_tile(problem, at,
-                     [&](const tiles::Tile& tile) { all.consider(tile, tiles::most_splits); });
+    tiles::each_tile(problem, at, [&](const tiles::Tile& tile) { all.consider(tile, tiles::most_splits); });
     const double longest = all.time() * (1 + reach_in_steps * step);
     std::size_t index = 0;
     tiles::each_tile(problem, at, [&](const tiles::Tile& tile) {
         tiles::Choice one(problem, at, longest);
         one.consider(tile, tiles::most_splits);
-        if (one.time() < longest) tiles_.push_back({std::min(index, at.tiles.size()), tile.rows, tile.columns});
+        if (one.time() < longest)
+            tiles_.push_back({std::min(index, at.tiles.size()), tile.rows, tile.columns});
         ++index;
     });
 }

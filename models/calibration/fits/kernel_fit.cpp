@@ -84,7 +84,7 @@ KernelFit<P> fit_families(const std::vector<KernelRow>& rows, const KernelPrior<
     KernelFit<P> result{at(found.at), {}};
     for (std::size_t i = 0; i < found.at.size(); ++i) {
         const double value = P::fields()[i].get(result.parameters);
-        // As the file has it, so that errors are of what it predicts.
+        // Rounded as in the file, so that errors are of what it predicts.
         P::fields()[i].set(result.parameters, rounded(value));
         result.values.push_back(
             {value, value * found.standard_error[i], found.prior_share[i], found.residual[i]});
@@ -150,7 +150,7 @@ Json errors_json(const char* which, const KernelErrors& errors) {
             {"bias_" + of + "_pct", percent(errors.bias)}};
 }
 
-/// Of a small table each family is held out once.
+/// Each family of a small table is held out once.
 template <class P>
 Json cross_validation_json(const std::vector<KernelRow>& rows, const KernelPrior<P>& prior, bool backward) {
     ErrorSum sum;

@@ -15,7 +15,7 @@ struct KernelErrors {
     double mean = 0, p90 = 0, bias = 0;
 };
 
-/// Of rows of one format; backward passes are left out.
+/// Errors on rows of one format; backward passes are left out.
 KernelErrors kernel_errors(std::span<const KernelRow> rows, const KernelCalibration& fits);
 
 struct KernelFitResult {

@@ -15,7 +15,7 @@ const GemmParameters& gemm_of(const std::string& format, const Calibration& gemm
 
 }  // namespace
 
-// The same for all formats: softmax limits fp8 too, so its blocks are hardly faster than those of bf16.
+// One value for all formats: softmax limits fp8 too, so its blocks are hardly faster than those of bf16.
 KernelPrior<PrefillParameters> prefill_prior(const KernelSource& source, const Calibration& gemms) {
     const GemmParameters& gemm = gemms.gemm_for(DType::bf16);
     PrefillParameters p;

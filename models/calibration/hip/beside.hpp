@@ -25,7 +25,7 @@ public:
     /// One lane for each stream, each with a copy of each of `sizes`, one after the other. No size is larger than that
     /// of the memory; for `expect` one copy has all of it.
     std::vector<Lane> lanes(const std::vector<std::size_t>& sizes, bool high_priority) const;
-    /// The same with one copy of all of the memory.
+    /// Lanes with one copy of all of the memory.
     std::vector<Lane> lanes(bool high_priority) const { return lanes({size_}, high_priority); }
     /// Throws WrongResult unless every destination holds its source's data.
     void expect() const;

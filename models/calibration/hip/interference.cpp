@@ -7,7 +7,7 @@
 // side 100 µs before the other. The fields describe GPU 0. With sizes=spread, copies have half to all of `size`
 // (spread_size.hpp), others in each repeat, and copy_us, its spread and copy_alone_us are of as many bytes as `size`.
 //
-// Of each repeat, only whole operations in the window in which both sides are busy count:
+// In each repeat only whole operations count, in the window in which both sides are busy:
 //   samples            mean time of a GEMM (or local copy) beside copies, one a repeat, µs
 //   deciles_us         smallest, 1st to 9th decile, and largest of all of them
 //   alone_us           median of the same lane without copies, measured alternately

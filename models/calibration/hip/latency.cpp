@@ -191,8 +191,7 @@ Question latency() {
                Type::word,
                "",
                {"events", "kernels", "kernels_marked", "stream_hop", "gpu_hop", "dma", "dma_kernel_hop",
-                "kernel_dma_stream", "flag_hop", "streams_apart", "mark_apart",
-                "host_launch", "host_dma"}},
+                "kernel_dma_stream", "flag_hop", "streams_apart", "mark_apart", "host_launch", "host_dma"}},
               {"count", Type::count, "100"},
               {"n_samples", Type::count, "15"}}},
             run};

@@ -27,12 +27,12 @@ Copies large_copies(const std::filesystem::path& path, const std::string& patter
         if (measurement.kind != "peer_copy") continue;
         ConfigObject line = file.view(measurement);
         const double size = line.number("size", positive);
-        if (line.text("pattern") != pattern || line.integer("gpus", 2, most_of_each) != gpus || size < large_peer_copy ||
-            line.integer("chunks", 1, most_of_each) > 1 || line.number("row", non_negative) > 0 ||
-            line.integer("gemms", 0, most_of_each) > 0)
+        if (line.text("pattern") != pattern || line.integer("gpus", 2, most_of_each) != gpus ||
+            size < large_peer_copy || line.integer("chunks", 1, most_of_each) > 1 ||
+            line.number("row", non_negative) > 0 || line.integer("gemms", 0, most_of_each) > 0)
             continue;
-        double& us =
-            copies[{line.text("agent"), line.text("transfer"), line.integer("blocks", 0, most_of_each)}][size];
+        double& us = copies[{line.text("agent"), line.text("transfer"),
+                             line.integer("blocks", 0, most_of_each)}][size];
         const double median = line.number("median", positive);
         us = us == 0 ? median : std::min(us, median);
     }

@@ -93,7 +93,7 @@ public:
         times_ = make_engine("flow")->run(graph_, costs, machine_.resources, seed).tasks;
     }
     double end(TaskId task) const { return to_microseconds(times_[task].end); }
-    /// Of copies: the share of `size` that it has; of others 1.
+    /// The share of `size` that a copy has; 1 for others.
     double share(TaskId task) const { return shares_[task]; }
 
 private:
@@ -159,7 +159,7 @@ private:
             const int blocks = runtimes ? static_cast<int>(device.compute_units) : beside_.blocks;
             cost.body = streamed(is.work, device, blocks, KernelOf::benchmark).body;
             drop(cost, ResourceKind::compute_units);
-            // As copies to peers do (models/contention.hpp). In schedules, packs and sums are not taken to.
+            // Copies to peers do so (models/contention.hpp). In schedules, packs and sums are not taken to.
             if (const double slowed = device.interference.gemm_slowed_beside_copy_kernels; slowed > 0)
                 cost.holds.push_back({machine_.resources.clock(is.gpu), slowed, false});
             cost.claim = {.resource = units,
@@ -239,7 +239,8 @@ double alone(const Beside& beside, const Machine& machine, bool copies, int coun
     Run run(beside, machine);
     std::vector<Lane> first;
     for (int gpu = 0; gpu < gpus_with_work(beside); ++gpu) {
-        const auto lanes = copies ? run.add_copies(gpu, 0, count) : std::vector<Lane>{run.add_work(gpu, count)};
+        const auto lanes =
+            copies ? run.add_copies(gpu, 0, count) : std::vector<Lane>{run.add_work(gpu, count)};
         if (gpu == 0) first = lanes;
     }
     Durations durations;
@@ -315,7 +316,8 @@ BesideTimes predict_beside(const Beside& beside, const Machine& whole) {
         std::vector<Lane> copies;
         for (int gpu = 0; gpu < gpus_with_work(beside); ++gpu) {
             const Lane worker = run.add_work(gpu, runs_for(window, times.work_alone), work_waits);
-            const std::vector<Lane> copiers = run.add_copies(gpu, section * copy_runs, copy_runs, copies_wait);
+            const std::vector<Lane> copiers =
+                run.add_copies(gpu, section * copy_runs, copy_runs, copies_wait);
             if (gpu == 0) work = worker, copies = copiers;
         }
         for (std::uint64_t seed = 0; seed < runs; ++seed) {

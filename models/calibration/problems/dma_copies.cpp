@@ -9,7 +9,8 @@ namespace {
 
 constexpr double strided_weight = 0.5;      // a third of the rows, all of the same kind
 constexpr double open_order_weight = 0.25;  // medians differ by up to 75 % between runs
-const std::string at_least_1_mib = "DMA copy >= 1 MiB", below_1_mib = "DMA copy < 1 MiB", in_no_fit = "DMA copies in no fit";
+const std::string at_least_1_mib = "DMA copy >= 1 MiB", below_1_mib = "DMA copy < 1 MiB",
+                  in_no_fit = "DMA copies in no fit";
 const std::vector<std::string> parts{"  one copy >= 16 MiB", "  one copy 1-4 MiB", "  chained chunks",
                                      "  strided"};
 
@@ -27,7 +28,8 @@ double weight_of(const PeerCopies& copies) {
 /// Classes by size, kind and pattern.
 std::vector<std::string> dma_classes(const PeerCopies& copies) {
     if (copies.unseen) return {in_no_fit};
-    const bool large = copies.size.si() >= mebibyte, chained = copies.chunks > 1, strided = copies.row.si() > 0;
+    const bool large = copies.size.si() >= mebibyte, chained = copies.chunks > 1,
+               strided = copies.row.si() > 0;
     std::vector<std::string> classes{large ? at_least_1_mib : below_1_mib};
     if (strided)
         classes.push_back(parts[3]);

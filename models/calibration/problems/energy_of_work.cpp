@@ -192,13 +192,14 @@ DeviceProblem energy_of_work(const std::vector<fs::path>& files, const std::stri
         }
     }
     for (const Case& one : cases)
-        problem.rows.push_back(
-            {.name = one.name,
-             .family = one.family,
-             .classes = one.classes,
-             .measured = one.power_W,
-             .weight = one.fitted ? weight : 0,
-             .predict = [one](const Machines& machines) { return predicted_W(one, machine_of(machines, 2)); }});
+        problem.rows.push_back({.name = one.name,
+                                .family = one.family,
+                                .classes = one.classes,
+                                .measured = one.power_W,
+                                .weight = one.fitted ? weight : 0,
+                                .predict = [one](const Machines& machines) {
+                                    return predicted_W(one, machine_of(machines, 2));
+                                }});
     return problem;
 }
 

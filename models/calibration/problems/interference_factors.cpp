@@ -55,7 +55,8 @@ std::vector<DeviceParameter> interference_parameters() {
 }
 
 /// Classes of one side (GEMM or copies) of a case.
-std::vector<std::string> classes_of(const BesideCase& one, const std::string& side, const std::string& suffix) {
+std::vector<std::string> classes_of(const BesideCase& one, const std::string& side,
+                                    const std::string& suffix) {
     if (one.judged.empty()) return {side, group_of(one.beside) + suffix};
     const std::string& shapes = judged.at(one.judged);
     std::vector<std::string> classes{group_of(one.beside) + shapes + suffix};

@@ -150,7 +150,7 @@ double predicted_us(const PeerCopies& copies, const TaskGraph& graph, const Mach
     for (std::uint64_t seed = 0; seed < seeds; ++seed) {
         makespans.push_back(to_microseconds(engine->run(graph, costs, machine.resources, seed).makespan));
         if (seed + 1 == seeds_of_few && *std::max_element(makespans.begin(), makespans.end()) ==
-                                         *std::min_element(makespans.begin(), makespans.end()))
+                                            *std::min_element(makespans.begin(), makespans.end()))
             break;  // the order is fixed, one seed is enough
     }
     return median(makespans);

@@ -36,8 +36,9 @@ struct PeerCopies {
 /// Reads the cases of those of the files `names` that `folder` has: a machine of two GPUs has no four_gpus.jsonl.
 /// Passes of a case are merged. Cases enqueued by several threads are left out because their order is unknown. Sets
 /// `date` to that of the last file. Throws UserError with file and line for a missing or impossible field.
-std::vector<PeerCopies> measured_peer_copies(const std::filesystem::path& folder, const std::vector<std::string>& names,
-                                             const HeldOut& held_out, std::string& date);
+std::vector<PeerCopies> measured_peer_copies(const std::filesystem::path& folder,
+                                             const std::vector<std::string>& names, const HeldOut& held_out,
+                                             std::string& date);
 
 /// The copies in the order in which the host enqueued them; each lane has its own stream.
 TaskGraph copy_graph(const PeerCopies& copies);

@@ -28,7 +28,7 @@ struct GemmHardware {
     BytesPerSecond quantise_rate;  ///< 0: the times have no quantise step
     double dies = 0, engines = 0, first_large_engine = 0, lone_unit_speed = 0, unit_speed_exponent = 0,
            mask_loss = 0, reserved_loss = 0;
-    Seconds memory_start;  ///< 0: not fitted
+    Seconds memory_start;    ///< 0: not fitted
     int rows_of_family = 4;  ///< as GemmPrior::rows_of_family
     /// Parameters of a machine whose clock falls only after 40 to 100 ms of GEMMs without a pause.
     bool slow_sustained_clock = false;

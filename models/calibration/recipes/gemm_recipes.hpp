@@ -101,7 +101,7 @@ struct GemmRecipes {
     /// Ordered so that a source comes before what is derived from it.
     std::vector<GemmDerivation> derivations;
     TileLists tiles;
-    /// By device: the kernel library that a run has unless it names another. Others: the mix of all.
+    /// The kernel library that a device's runs have unless they name another. Other devices: the mix of all.
     std::map<std::string, std::string> default_libraries = {};
 
     /// Those of any other machine, which its driver calls `machine`: the prior follows from the rates of its device.

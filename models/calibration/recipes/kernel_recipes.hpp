@@ -15,7 +15,7 @@ struct KernelSource {
     KernelTableKind kind = KernelTableKind::prefill;
     std::string file = {};  ///< in the folder of the public data, or in traces/
     std::string origin = {}, licence = {};
-    /// Of decode: query heads of a key head that the tensor-core kernel serves, and how the table shows it
+    /// Query heads of a key head from which decode's tensor-core kernel serves, and how the table shows it
     double grouped_from = 2, grouped_to = 32;
     std::string grouped_source = {};
     double prior_spread = 2;  ///< of prefill: how far off priors are, a factor (KernelPrior::spread)

@@ -179,7 +179,7 @@ private:
         }
     }
 
-    /// Of a progress edge, an arrow leaves and arrives where the bodies are, if they progress evenly.
+    /// The arrow of a progress edge leaves and arrives where the bodies are, if they progress evenly.
     void write_arrows() {
         if (!result_.recording) return;
         const TaskGraph& graph = result_.recording->graph;
@@ -238,7 +238,7 @@ private:
     /// overlaps another of its track without lying inside it (google/perfetto#4280). In a stream the completion of a
     /// task overlaps the start of the next task, so the earlier span is cut there.
     std::vector<std::pair<std::size_t, std::int64_t>> drawn(Track track) const {
-        // Of two spans that start together the longer comes first; the other lies inside it.
+        // The longer of two spans that start together comes first; the other lies inside it.
         const auto key = [&](std::size_t span) {
             const Span& one = spans_[span];
             return std::make_tuple(trace_ticks(one.start), -trace_ticks(one.end), one.kind,

@@ -13,19 +13,19 @@ std::string to_text(const RunResult& result, const Remarks& remarks = {});
 /// Numbers as sim/README.md defines them, full precision, one line without the trailing newline. `extra` fields of
 /// errors never appear here.
 Json to_json(const RunResult& result);
-/// The same with "notes".
+/// The result as JSON, with "notes".
 Json to_json(const RunResult& result, const Remarks& remarks);
 /// JSON schema of both.
 Json result_schema();
 /// "what if KEY = VALUE" for each change, then the notes: for pages and Markdown.
 std::vector<std::string> texts_of(const Remarks& remarks);
-/// The same as fields of a text report.
+/// Remarks as fields of a text report.
 std::vector<std::string> lines_of(const Remarks& remarks);
 /// Keys "what_if" and "notes" of a result that is no run, whose config has the what-if.
 void add_remarks(const Remarks& remarks, Json& result);
 /// "what-if KEY=VALUE: changes nothing in PLACE"
 std::string no_effect_note(const std::string& key, const Json& value, const std::string& place);
-/// Of a run config: the schedule's name, or "plan FILE" or the plan's description; empty if it has neither.
+/// What a run config runs: the schedule's name, or "plan FILE" or the plan's description; empty if it has neither.
 std::string schedule_or_plan(const Json& config);
 /// Columns of tables, and their cells in each row.
 inline const std::string remark_columns = "what_if,notes";

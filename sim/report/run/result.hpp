@@ -28,7 +28,7 @@ struct Losses {
     Seconds power = {};     ///< the clock of a steady state; 0 in a run from cool GPUs
 };
 
-/// Of a workload that runs back to back until the clocks have settled.
+/// What settles when a workload runs back to back.
 struct SteadyState {
     double gemm_speed = 1;  ///< of a cool GPU's arithmetic
     Watts power;            ///< mean of all GPUs over one iteration

@@ -38,7 +38,7 @@ std::string schedule_text(const Json& config) {
     return text;
 }
 
-/// Of a list: the schedules of pairs that are cut, with the GEMMs of these pairs.
+/// The schedules of a list's pairs that are cut, with the GEMMs of these pairs.
 Lines pair_lines(const RunResult& result) {
     Lines lines;
     const auto pairs = result.config.find("schedules");
@@ -146,7 +146,7 @@ std::string what_decides(const RunResult& result) {
     constexpr double worth_saying = 0.02;
     const Loss loss = largest_first(result.losses).front();
     if (loss.time < worth_saying * result.makespan) return "nothing much is lost";
-    // Of transfers that follow one another, the share of the links says how many of them work at a time.
+    // Where transfers follow one another, the share of the links says how many of them work at a time.
     if (loss.name == "pattern" && result.comm > Seconds())
         return "it uses " + percent_text(result.utilisation.link * (result.makespan / result.comm)) +
                " of the links' rate; hetero_fused_1d sends to all peers at once";
@@ -175,7 +175,7 @@ Lines times(const RunResult& result, const TimeScale& scale) {
                 line(is_pair(result) ? "GEMM alone" : "computation alone", result.gemm),
                 line("transfers alone", result.comm),
                 line("exposed communication", result.exposed_comm)};
-    // Of this schedule's own transfers, where others are faster.
+    // Serial by this schedule's own transfers, where others are faster.
     if (result.serial != result.baseline) lines.insert(lines.begin() + 2, line("serial", result.serial));
     append(lines, verdict(result));
     if (result.seeds > 1)

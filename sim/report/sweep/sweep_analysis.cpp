@@ -184,7 +184,8 @@ std::string choice_of(const SweepPoints& points, std::size_t row) {
 
 const Dimension& find_dimension(const SweepPoints& points, const std::string& name) {
     if (const Dimension* found = points.dimension(name)) return *found;
-    for (const Dimension& one : points.dimensions)  // "params.chunks", of which a column has the last part, or the reverse
+    for (const Dimension& one :
+         points.dimensions)  // "params.chunks", of which a column has the last part, or the reverse
         if (one.name.ends_with("." + name) || name.ends_with("." + one.name)) return one;
     throw UserError("no axis " + in_quotes(name) + " in this sweep" +
                     suggestion(name, mapped(points.dimensions, &Dimension::name)));

@@ -15,7 +15,7 @@ namespace {
 using namespace gnuplot;
 
 constexpr std::size_t most_names = 300;  // a picture with more of them would be too tall
-constexpr int letters_of_time = 22;  // "12345678 us, 12.34 x"
+constexpr int letters_of_time = 22;      // "12345678 us, 12.34 x"
 
 /// Four significant digits, as on the page.
 std::string figure(double value) {

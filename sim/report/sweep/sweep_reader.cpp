@@ -16,8 +16,9 @@ constexpr double no_figure = std::numeric_limits<double>::quiet_NaN();
 /// Columns that are no figure of the report and, unless an axis names them, do not identify points. Results
 /// differ between the schedules of a scenario.
 bool is_other(const std::string& column) {
-    static const std::vector<std::string> names{"makespan_p10_us", "makespan_p90_us", "seeds",         "tasks",
-                                                "engine",          "wall_ms",         "simulated_gpus", "params", "gemm_library"};
+    static const std::vector<std::string> names{"makespan_p10_us", "makespan_p90_us", "seeds",
+                                                "tasks",           "engine",          "wall_ms",
+                                                "simulated_gpus",  "params",          "gemm_library"};
     static const std::vector<std::string> results{"losses_us.", "utilisation.", "energy_J.", "steady.",
                                                   "confidence."};
     return contains(names, column) ||
@@ -26,7 +27,8 @@ bool is_other(const std::string& column) {
 
 /// Whether a column, which has that field of the run config if an axis names it, describes a schedule.
 bool is_choice_column(const std::string& column, const std::string& field) {
-    static const std::vector<std::string> names{"schedule", "schedules", "chunks", "agent", "transfer", "copy_cus"};
+    static const std::vector<std::string> names{"schedule", "schedules", "chunks",
+                                                "agent",    "transfer",  "copy_cus"};
     return field.starts_with("params.") || contains(names, column);
 }
 
@@ -165,7 +167,8 @@ SweepPoints read_sweep(const std::filesystem::path& folder, std::size_t most) {
         columns->read(cells, line, row);
         store->add(row);
         if (!row.error.empty()) return;
-        if (const std::string basis = columns->text(cells, "confidence.basis"); !basis.empty()) ++bases[basis];
+        if (const std::string basis = columns->text(cells, "confidence.basis"); !basis.empty())
+            ++bases[basis];
         if (const std::string library = columns->text(cells, "gemm_library"); !library.empty())
             libraries.insert(library);
         if (store->overflown())

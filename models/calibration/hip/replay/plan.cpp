@@ -77,8 +77,8 @@ private:
         plan_.k = in_range(gemm.at("k"), 1, longest);
         if (const JsonValue* chunks = params == nullptr ? nullptr : params->find("chunks"))
             plan_.chunks = static_cast<int>(in_range(*chunks, 1, 65536));
-        plan_.name = (schedule == nullptr ? "plan" : schedule->text()) + " " + collective + " " + std::to_string(plan_.m) + "x" +
-                     std::to_string(plan_.n) + "x" + std::to_string(plan_.k) +
+        plan_.name = (schedule == nullptr ? "plan" : schedule->text()) + " " + collective + " " +
+                     std::to_string(plan_.m) + "x" + std::to_string(plan_.n) + "x" + std::to_string(plan_.k) +
                      (params == nullptr ? "" : " " + params->source());
         if (const JsonValue* spans = json_.find("spans")) plan_.spans = spans->boolean();
     }

@@ -24,7 +24,7 @@ public:
     int rank_at(std::string_view key) const { return rank_of(at(key)); }
     int rank_of(const JsonValue& value) const;
     std::string stream() const;
-    /// As the simulator names the task's span (Task::name in sim/core/task_graph.hpp).
+    /// The simulator's name of the task's span (Task::name in sim/core/task_graph.hpp).
     std::string name() const;
 
 private:
