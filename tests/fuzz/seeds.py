@@ -34,7 +34,7 @@ PLANS = [
     {"schema": 2, "gpus": 2, "streams": ["side"], "tasks": [
         {"gpu": 0, "kind": "gemm", "stream": "compute", **MM, "name": "a", "gemm_cus": 100, "persistent": True},
         {"each_rank": [
-            {"kind": "copy", "stream": "transfer +1", "src": "+1", "dst": "+0", "bytes": 1e6, "run_bytes": 4096, "shard": "+1", "after": [[4, "+1"]]},
+            {"kind": "copy", "stream": "transfer +1", "src": "+1", "dst": "+0", "bytes": 1e6, "run_bytes": 4096, "shard": "+1", "after": [[3, "+1"]]},
             {"kind": "copy", "stream": "transfer +1", "src": "+0", "dst": "+1", "bytes": 1e6, "agent": "cu", "transfer": "push", "copy_cus": 4, "priority": 1},
             {"kind": "memory_bound", "stream": "side", "read_bytes": 1e6, "write_bytes": 2e6, "time_us": 7},
             {"kind": "reduce", "stream": "local", "bytes": {"ranks": [1e6, 2e6]}, "parts": 2, "after": [1, {"task": [2, 0], "from": 0.5, "to": 0.25}]}]},
