@@ -173,7 +173,7 @@ class Setup(SimTestCase):
 
     def test_the_simulator_needs_nothing_for_gpus(self):
         simulator, tests, tools, everything = (self.asked_for(*flags) for flags in ([], ["--tests"], ["--tools"], ["--all"]))
-        of_tests, of_tools, of_gpus = r"catch|benchmark|valijson|gnuplot|python|pybind|dpkg|^file$", r"clang(-rt)?-\d|lld|slurm|chromium|selenium", "clang-tools|hip|rocm"
+        of_tests, of_tools, of_gpus = r"catch|benchmark|valijson|gnuplot|python|pybind|dpkg|^file$", r"clang(-rt)?-\d|clang-format|lld|slurm|chromium|selenium", "clang-tools|hip|rocm"
         self.assertIn("g++", simulator)
         for few, many, allowed, refused in ((simulator, tests, of_tests, f"{of_tools}|{of_gpus}"), (tests, tools, of_tools, of_gpus),
                                             (tools, everything, of_gpus, of_tools)):
