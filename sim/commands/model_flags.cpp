@@ -25,7 +25,7 @@ std::shared_ptr<ModelFlags> add_model_flags(CLI::App& app) {
     command
         ->add_option(
             "--sequence", flags->request.sequence,
-            "Tokens of a sequence, default all, at most the model's longest context; decode: tokens of "
+            "Tokens of a sequence, default all, at most the model's longest context, with a batch 4096; decode: tokens of "
             "each context, default 8192")
         ->check(CLI::Range(std::int64_t{1}, std::int64_t{100'000'000}));
     const CLI::Range degrees(1, 1'000'000);

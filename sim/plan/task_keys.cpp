@@ -76,6 +76,24 @@ InputKey<CopyWork> part_of_command(const std::string& key, const std::string& do
         .optional();
 }
 
+template <auto Member>
+Json part_of_batch(const CopyWork& copy) {
+    const auto* part = std::get_if<BackToBack>(&copy.command);
+    return part != nullptr ? Json(part->*Member) : left_out;
+}
+
+/// Length of the pieces of a copy, behind its key "bytes", which is the default.
+template <class Copy>
+InputKey<Copy> run_key() {
+    return InputKey<Copy>(
+               "run_bytes", number_from(0, "Length of a contiguous piece. Default: bytes."),
+               [](ConfigObject& from, const std::string& key, Copy& to) {
+                   to.run = Bytes(from.number(key, {1, to.bytes.si()}));
+               },
+               [](const Copy& copy) { return copy.run == copy.bytes ? left_out : Json(copy.run.si()); })
+        .optional();
+}
+
 // clang-format off
 InputKeys<CopyWork> copy_keys() {
     using C = CopyWork;
@@ -83,21 +101,15 @@ InputKeys<CopyWork> copy_keys() {
         rank_key<C>("src", &C::src, 0, "Rank that the data come from."),
         rank_key<C>("dst", &C::dst, 0, "Rank that they go to."),
         number_key<&C::bytes>("bytes", "Sent.", any_bytes),
-        InputKey<C>("run_bytes", number_from(0, "Length of a contiguous piece. Default: bytes."),
-            [](ConfigObject& from, const std::string& key, C& to) { to.run = Bytes(from.number(key, {1, to.bytes.si()})); },
-            [](const C& copy) { return copy.run == copy.bytes ? left_out : Json(copy.run.si()); }).optional(),
+        run_key<C>(),
         short_key(InputKey<C>(plain_field<&C::agent>("agent", agent_names, "Who moves the data: a DMA engine, or a kernel. Default: dma."))),
         short_key(InputKey<C>(plain_field<&C::direction>("transfer", direction_names, "pull: the destination executes it; push: the source. Default: pull."))),
         short_key(InputKey<C>(number_key<&C::cus>("copy_cus", "Thread blocks of a copy kernel. Default: 0, as with dma.", units_of_gpu))),
         InputKey<C>("dma_command", choice_of(std::array<std::string, 3>{"broadcast", "swap", "back_to_back"},
             "broadcast: also to second_dst; swap: both ways; back_to_back: one of a batch that an engine is told of at once. Default: a copy."), read_command, command_name).optional(),
         part_of_command("second_dst", "The other rank that a broadcast writes to.", [](const C& copy) { return copy.broadcast() != nullptr ? Json(copy.broadcast()->second) : left_out; }),
-        part_of_command("place", "Of back_to_back: which command of the batch it is, from 0.", [](const C& copy) {
-            const auto* part = std::get_if<BackToBack>(&copy.command);
-            return part != nullptr ? Json(part->place) : left_out; }),
-        part_of_command("batch", "Of back_to_back: commands of the batch. The engine signals the end of the last.", [](const C& copy) {
-            const auto* part = std::get_if<BackToBack>(&copy.command);
-            return part != nullptr ? Json(part->batch) : left_out; }),
+        part_of_command("place", "Of back_to_back: which command of the batch it is, from 0.", part_of_batch<&BackToBack::place>),
+        part_of_command("batch", "Of back_to_back: commands of the batch. The engine signals the end of the last.", part_of_batch<&BackToBack::batch>),
         flag_key<&C::prelaunched>("prelaunched", "Queued before, behind a poll that a write to memory ends; or by a kernel that runs already."),
         flag_key<&C::stored>("stored", "The kernel that makes the bytes stores them at dst."),
         flag_key<&C::added>("added", "The memory at dst adds the bytes to what it holds."),
@@ -109,9 +121,7 @@ InputKeys<LocalCopyWork> local_copy_keys() {
     using L = LocalCopyWork;
     static const std::vector<InputKey<L>> keys{
         number_key<&L::bytes>("bytes", "Read and written once.", any_bytes),
-        InputKey<L>("run_bytes", number_from(0, "Length of a contiguous piece. Default: bytes."),
-            [](ConfigObject& from, const std::string& key, L& to) { to.run = Bytes(from.number(key, {1, to.bytes.si()})); },
-            [](const L& copy) { return copy.run == copy.bytes ? left_out : Json(copy.run.si()); }).optional()};
+        run_key<L>()};
     return keys;
 }
 
@@ -176,16 +186,6 @@ std::vector<InputKey<Task>> gemm_task_keys() {
         flag_key<&Task::persistent>("persistent", "By a kernel of gemm_cus work-groups, instead of a library's under a mask.")});
     return keys;
 }
-
-InputKeys<Task> common_task_keys_() {
-    static const std::vector<InputKey<Task>> keys{
-        short_key(rank_key<Task>("shard", &Task::shard, -1, "Whose data it works on. Default: -1, of several.")),
-        short_key(rank_key<Task>("chunk", &Task::chunk, -1, "Which chunk of that shard. Default: -1, the whole.")),
-        short_key(InputKey<Task>(number_key<&Task::priority>("priority", "Of its stream; the higher goes first. Default: 0.", {0, 1}))),
-        short_key(rank_key<Task>("operator", &Task::op, -1, "Which operator of the config's list it belongs to, from 0. Default: -1, none.")),
-        flag_key<&Task::continues>("continues", "Goes on with the kernel of the task before it on its stream.")};
-    return keys;
-}
 // clang-format on
 
 Work empty_work(TaskKind kind) {
@@ -207,9 +207,17 @@ Work empty_work(TaskKind kind) {
 
 }  // namespace
 
+// clang-format off
 InputKeys<Task> common_task_keys() {
-    return common_task_keys_();
+    static const std::vector<InputKey<Task>> keys{
+        short_key(rank_key<Task>("shard", &Task::shard, -1, "Whose data it works on. Default: -1, of several.")),
+        short_key(rank_key<Task>("chunk", &Task::chunk, -1, "Which chunk of that shard. Default: -1, the whole.")),
+        short_key(InputKey<Task>(number_key<&Task::priority>("priority", "Of its stream; the higher goes first. Default: 0.", {0, 1}))),
+        short_key(rank_key<Task>("operator", &Task::op, -1, "Which operator of the config's list it belongs to, from 0. Default: -1, none.")),
+        flag_key<&Task::continues>("continues", "Goes on with the kernel of the task before it on its stream.")};
+    return keys;
 }
+// clang-format on
 
 InputKeys<Task> keys_of_kind(TaskKind kind) {
     static const std::array tables{
@@ -224,10 +232,13 @@ Task read_task(ConfigObject& from) {
     Task task{.work = empty_work(kind)};
     for (const InputKey<Task>& key : keys_of_kind(kind)) read_key(from, key, task);
     for (const InputKey<Task>& key : common_task_keys()) read_key(from, key, task);
-    if (auto* copy = std::get_if<CopyWork>(&task.work); copy != nullptr && !from.has("run_bytes"))
-        copy->run = copy->bytes;
-    if (auto* copy = std::get_if<LocalCopyWork>(&task.work); copy != nullptr && !from.has("run_bytes"))
-        copy->run = copy->bytes;
+    const auto in_one_piece = [](auto* copy) {
+        if (copy != nullptr) copy->run = copy->bytes;
+    };
+    if (!from.has("run_bytes")) {
+        in_one_piece(std::get_if<CopyWork>(&task.work));
+        in_one_piece(std::get_if<LocalCopyWork>(&task.work));
+    }
     return task;
 }
 

@@ -43,6 +43,8 @@ void require_iteration(const Model& model, const StepShape& step, const std::str
     const bool interleaved = pipeline.order == PipelineOrder::interleaved;
     if (interleaved != (pipeline.chunks > 1))
         throw UserError(where + ": --pipeline interleaved goes with --vp above 1, and no other order does");
+    if (interleaved && pipeline.stages == 1)
+        throw UserError(where + ": --vp " + number(pipeline.chunks) + " needs --pp above 1");
     if (interleaved && pipeline.micro_batches % pipeline.stages != 0)
         throw UserError(where + ": --pipeline interleaved needs a multiple of --pp " +
                         number(pipeline.stages) + " micro-batches, not " + number(pipeline.micro_batches));

@@ -100,6 +100,7 @@ StepShape step_of(const StepRequest& request, const Model& model, const Parallel
                   std::int64_t tokens) {
     StepShape step{request.phase, tokens, 0, request.dtype, spread, request.imbalance, request.stored};
     step.recompute = request.recompute;
+    step.pipeline = request.pipeline;
     step.sequence = request.sequence.value_or(
         step.phase == Phase::decode
             ? std::min<std::int64_t>(model.longest, 8192)
@@ -118,7 +119,6 @@ StepShape step_of_batch(const StepRequest& request, const Model& model, const Pa
     const std::int64_t sequence = request.sequence.value_or(std::min<std::int64_t>(model.longest, 4096));
     StepShape step = step_of(request, model, spread, together * sequence);
     step.sequence = sequence;
-    step.pipeline = request.pipeline;
     step.pipeline.micro_batches = global / together;
     return step;
 }
