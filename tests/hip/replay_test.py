@@ -9,9 +9,12 @@ import sys
 
 from hip_program import ROOT, ProgramTestCase, run_tests
 
-sys.path.insert(0, str(ROOT / "models" / "calibration" / "hip"))
+sys.path[:0] = [str(ROOT / "models" / "calibration" / "hip"), str(ROOT / "models" / "calibration" / "hip" / "cases")]
 
 from measure import plans  # noqa: E402
+import as_plans  # noqa: E402
+import lists  # noqa: E402
+import single  # noqa: E402
 
 BLOCK_A, BLOCK_B, BLOCK_C = [0, 0, 0, 16, 24], [1, 0, 0, 24, 8], [2, 0, 0, 16, 8]
 GEMM = {"id": 0, "name": "gemm", "kind": "gemm", "gpu": 0, "stream": "compute", "shard": -1, "chunk": -1, "after": [],
@@ -26,11 +29,35 @@ PLAN = {"schema": 1,
                     in [(0, "a", 16, 24), (0, "b", 24, 8), (0, "c", 16, 8), (1, "c", 16, 8)]],
         "inputs": [BLOCK_A, BLOCK_B], "results": [BLOCK_C], "tasks": [GEMM, COPY]}
 
+# Without places and without a config.
+OWN = {"schema": 2, "gpus": 2, "measure": {"repeats": 3, "at_peak_clock": False, "marks": True}, "tasks": [
+    {"gpu": 0, "kind": "gemm", "stream": "compute", "m": 64, "n": 64, "k": 64, "dtype": "bf16", "gemm_cus": 8},
+    {"gpu": 0, "kind": "memory_bound", "stream": "transfer 1", "read_bytes": 0, "write_bytes": 0, "time_us": 50, "waits": True},
+    {"gpu": 0, "kind": "copy", "stream": "transfer 1", "src": 1, "dst": 0, "bytes": 65536, "run_bytes": 4096},
+    {"gpu": 1, "kind": "local_copy", "stream": "local", "bytes": 65536, "agent": "cu", "copy_cus": 8}]}
+BAD_OWN = [
+    (["gpus"], 0, "/gpus: is 0, allowed: 1 to 64"),
+    (["measure", "repeats"], 0, "/measure/repeats: is 0, allowed: 1 to 10000"),
+    (["measure", "marks"], 1, "/measure/marks: expected true or false"),
+    (["tasks", 0, "m"], 20, "/tasks/0/m: is 20, allowed: multiples of 8, where no places are given"),
+    (["tasks", 0, "accumulate"], True, "/tasks/0: accumulates, where no places are given"),
+    (["tasks", 0, "stream"], "local", "/tasks/0: expected stream compute"),
+    (["tasks", 1, "waits"], None, "/tasks/1: expected waits, time_us and no bytes"),
+    (["tasks", 1, "read_bytes"], 1, "/tasks/1: expected waits, time_us and no bytes"),
+    (["tasks", 1, "time_us"], 0, "/tasks/1/time_us: is 0, allowed: 1 to 1000000"),
+    (["tasks", 2, "bytes"], 1000, "/tasks/2/bytes: is 1000, allowed: multiples of 16"),
+    (["tasks", 2, "run_bytes"], 48, "/tasks/2: has run_bytes that are no divisor of bytes"),
+    (["tasks", 2, "transfer"], "push", "/tasks/2: expected the GPU that executes it: dst pulls, src pushes"),
+    (["tasks", 3, "copy_cus"], 0, "/tasks/3/copy_cus: is 0, allowed: 1 to 4096"),
+    (["tasks", 3, "kind"], "reduce", "/tasks/3: kind is reduce, allowed: gemm, copy, local_copy, memory_bound that waits; with places also reduce"),
+    (["tasks", 0], {**OWN["tasks"][1], "stream": "compute"}, "/: can't be run: all streams of rank 0 begin with a wait"),
+]
 # Where in the plan something else stands (None: is missing), and what the message says.
 BAD_PLANS = [
     (["schema"], 3, "/schema: is 3, allowed: 1 to 2"),
     (["not_placed"], "polls flags", "/: can't be run: polls flags"),
-    (["buffers"], None, "/: has no 'buffers'"),
+    (["buffers"], None, "/: has no 'gpus'"),
+    (["config"], None, "/: has places, but no config with the workload that its results are compared with"),
     (["buffers", 0, "columns"], 20, "/buffers/0: rows of 20 elements, allowed: multiples of 8"),
     (["buffers", 0, "dtype"], "fp8", "/buffers/0: dtype: allowed: bf16"),
     (["config", "workload", "collective"], "all_reduce", "collective is all_reduce, allowed: all_gather, reduce_scatter"),
@@ -38,7 +65,7 @@ BAD_PLANS = [
     (["config", "workload", "gemm", "dtype"], "fp8", "dtype is fp8, allowed: bf16"),
     (["config", "workload", "gemm", "m"], 0.5, "/config/workload/gemm/m: expected a whole number"),
     (["tasks"], [], "/tasks: is empty"),
-    (["tasks", 0, "kind"], "collective", "/tasks/0: kind is collective, allowed: gemm, copy, local_copy, reduce"),
+    (["tasks", 0, "kind"], "collective", "/tasks/0: kind is collective, allowed: gemm, copy, local_copy, memory_bound that waits, reduce"),
     (["tasks", 0, "gates"], [], "/tasks/0: can't be run: waits for shares of other tasks"),
     (["tasks", 0, "after"], [0], "/tasks/0/after/0: can't be run: waits for a task that is enqueued later"),
     (["tasks", 0, "k"], 16, "/tasks/0: expected blocks of m, n, k"),
@@ -67,8 +94,8 @@ BAD_ARGUMENTS = [
 ]
 
 
-def changed(path, value):
-    plan = copy.deepcopy(PLAN)
+def changed(path, value, plan=PLAN):
+    plan = copy.deepcopy(plan)
     place = plan
     for key in path[:-1]:
         place = place[key]
@@ -107,8 +134,19 @@ class Replay(ProgramTestCase):
         (self.folder / "own.json").write_text(changed(["config"], config))
         self.assertRegex(self.refusal("own.json"), "^no GPU: .")
 
+    def test_takes_plans_of_cases(self):
+        machine = lists.Machine(4, 132)
+        cases = [case for name in ("two_gpus", "four_gpus", "beside", "drawn", "local") for case in single.singles(getattr(lists, name)(machine))]
+        texts = [json.dumps(OWN)] + [json.dumps(plan) for case in cases[::60] if as_plans.has_plans(*case)
+                                     for plan in as_plans.plans_of(*case, machine.units)]
+        self.assertGreater(len(texts), 50)
+        for text in texts:
+            (self.folder / "own.json").write_text(text)
+            self.assertRegex(self.refusal("own.json"), "^no GPU: .")
+
     def test_refuses_bad_plans(self):
         texts = [(changed(path, value), message) for path, value, message in BAD_PLANS] + BAD_TEXTS
+        texts += [(changed(path, value, OWN), message) for path, value, message in BAD_OWN]
         for text, message in texts:
             with self.subTest(message=message):
                 (self.folder / "bad.json").write_text(text)

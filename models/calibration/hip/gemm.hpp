@@ -37,6 +37,12 @@ inline constexpr std::size_t gemm_workspace_bytes = std::size_t{32} << 20;  // c
 /// For example "cuBLASLt 13.0.2"; the reason if there is no library.
 std::string gemm_library();
 
+/// How many operands of `bytes` evict each other from a last-level cache of up to 256 MiB.
+std::int64_t sets_of(std::int64_t bytes);
+/// Compares sampled entries of C, which was poisoned before, with a plain kernel. On the current GPU, which has ended its
+/// work. Throws WrongResult.
+void compare_result(const GemmShape& shape, const void* a, const void* b, const void* c);
+
 /// Several sets of operands, so that each run finds its A and C cold in cache,
 /// like chunks that have just arrived.
 class GemmOperands {

@@ -48,12 +48,21 @@ __global__ void count_not_written(const void* c, std::size_t count, DType type, 
     if (mine) atomicAdd(wrong, mine);
 }
 
-/// Enough sets to evict one another from a last-level cache of up to 256 MiB.
+}  // namespace
+
 std::int64_t sets_of(std::int64_t bytes) {
     return std::clamp<std::int64_t>((std::int64_t{320} << 20) / bytes, 1, 64);
 }
 
-}  // namespace
+void compare_result(const GemmShape& shape, const void* a, const void* b, const void* c) {
+    const DeviceCounter wrong;
+    compare_entries<<<sampled, 256>>>(a, b, c, shape, wrong.word);
+    check_launch();
+    count_not_written<<<1024, 256>>>(c, shape.m * shape.n, result_of(shape.dtype), wrong.word);
+    check_launch();
+    if (const auto found = wrong.value(); found != 0)
+        throw WrongResult(std::to_string(found) + " entries of the GEMM are wrong or were not written");
+}
 
 GemmOperands::GemmOperands(Machine& machine, int gpu, const GemmShape& shape) : shape_(shape), gpu_(gpu) {
     const auto element = static_cast<std::int64_t>(bytes_of(shape.dtype));
@@ -89,13 +98,7 @@ void GemmOperands::check_result(Gemm& gemm) const {
     check(hipDeviceSynchronize());
     run(gemm, 0, nullptr);
     check(hipDeviceSynchronize());
-    const DeviceCounter wrong;
-    compare_entries<<<sampled, 256>>>(a_, b_, c_, shape_, wrong.word);
-    check_launch();
-    count_not_written<<<1024, 256>>>(c_, count, type, wrong.word);
-    check_launch();
-    if (const auto found = wrong.value(); found != 0)
-        throw WrongResult(std::to_string(found) + " entries of the GEMM are wrong or were not written");
+    compare_result(shape_, a_, b_, c_);
 }
 
 }  // namespace overlap::hip

@@ -43,8 +43,8 @@ Gemm& GemmPlans::get(int gpu, const GemmShape& shape) {
     check(hipSetDevice(gpu));
     void*& workspace = workspaces_[gpu];
     if (!workspace) check(hipMalloc(&workspace, gemm_workspace_bytes));
-    auto& gemm = gemms_[{gpu, shape.m, shape.n, shape.k, shape.accumulate, shape.a_pitch, shape.b_pitch,
-                         shape.c_pitch}];
+    auto& gemm = gemms_[{gpu, shape.m, shape.n, shape.k, shape.accumulate, shape.units, shape.a_pitch,
+                         shape.b_pitch, shape.c_pitch}];
     if (!gemm) gemm = make_gemm(shape, workspace);
     return *gemm;
 }
@@ -64,6 +64,10 @@ Executor::Executor(Machine& machine, GemmPlans& gemms, const PlacedPlan& placed)
         if (!releases_.contains(stream.gpu)) releases_[stream.gpu] = event(stream.gpu);
         ends_.push_back(event(stream.gpu));
     }
+    begins_late_.assign(plan_.streams.size(), false);
+    std::set<std::size_t> begun;
+    for (const PlanTask& task : plan_.tasks)
+        if (begun.insert(task.stream).second) begins_late_[task.stream] = task.kind == PlanKind::wait;
     for (const PlanTask& task : plan_.tasks) {
         Step step{task.stream, {}, operation(task, gemms)};
         std::map<std::size_t, std::size_t> last;  // by stream: streams are in order
@@ -105,6 +109,7 @@ Operation Executor::operation(const PlanTask& task, GemmPlans& gemms) const {
             shape.a_pitch = pitch(a);
             shape.b_pitch = pitch(b);
             shape.c_pitch = pitch(c);
+            shape.units = task.units < units ? task.units : 0;
             Gemm* gemm = &gemms.get(task.gpu, shape);
             return [gemm, a = address(a), b = address(b), c = address(c)](hipStream_t stream) {
                 gemm->run(a, b, c, stream);
@@ -116,7 +121,13 @@ Operation Executor::operation(const PlanTask& task, GemmPlans& gemms) const {
                                    plan_.buffers[to.buffer].gpu, rows(to)},
                                   {task.dma, task.blocks});
         }
+        case PlanKind::wait:
+            return [us = task.wait_us](hipStream_t stream) { gate().hold(stream, us); };
         case PlanKind::local_copy:
+            if (task.dma || task.blocks)
+                return copy_operation({address(task.from[0]), task.gpu, rows(task.from[0]),
+                                       address(task.to[0]), task.gpu, rows(task.to[0])},
+                                      {task.dma, task.blocks});
             return move_operation(places(task.from), places(task.to), units);
         case PlanKind::reduce:
             return sum_operation(places(task.from), places(task.to)[0], units);
@@ -124,7 +135,7 @@ Operation Executor::operation(const PlanTask& task, GemmPlans& gemms) const {
     throw std::logic_error("no such kind of task");
 }
 
-void Executor::enqueue(bool gated, bool with_spans) {
+void Executor::enqueue(bool gated, Times times) {
     int current = -1;
     const auto on = [&](int gpu) {
         if (gpu != current) check(hipSetDevice(gpu));
@@ -134,6 +145,7 @@ void Executor::enqueue(bool gated, bool with_spans) {
     for (std::size_t stream = 0; stream < streams_.size(); ++stream) {
         const int gpu = plan_.streams[stream].gpu;
         on(gpu);
+        if (begins_late_[stream]) continue;  // its wait is a gate of its own
         if (!held.insert(gpu).second) {
             check(hipStreamWaitEvent(streams_[stream], releases_.at(gpu), 0));
             continue;
@@ -146,9 +158,9 @@ void Executor::enqueue(bool gated, bool with_spans) {
         const hipStream_t stream = streams_[step.stream];
         on(plan_.tasks[id].gpu);
         for (const std::size_t before : step.waits) check(hipStreamWaitEvent(stream, marks_[before], 0));
-        if (with_spans) check(hipEventRecord(around_[id].first, stream));
-        step.operation(stream);
-        if (with_spans) check(hipEventRecord(around_[id].second, stream));
+        if (times == Times::around) check(hipEventRecord(around_[id].first, stream));
+        if (gated || plan_.tasks[id].kind != PlanKind::wait) step.operation(stream);
+        if (times != Times::none) check(hipEventRecord(around_[id].second, stream));
         if (marks_[id]) check(hipEventRecord(marks_[id], stream));
     }
     for (std::size_t stream = 0; stream < streams_.size(); ++stream) {
@@ -158,12 +170,12 @@ void Executor::enqueue(bool gated, bool with_spans) {
 }
 
 void Executor::run_first() {
-    enqueue(false, false);
+    enqueue(false, Times::none);
     machine_.synchronize();
 }
 
-Execution Executor::run(bool with_spans) {
-    enqueue(true, with_spans);
+Execution Executor::run(Times times) {
+    enqueue(true, times);
     gate().open();
     machine_.synchronize();
 
@@ -173,10 +185,16 @@ Execution Executor::run(bool with_spans) {
     Execution execution;
     for (std::size_t i = 0; i < streams_.size(); ++i)
         execution.makespan = std::max(execution.makespan, since_release(plan_.streams[i].gpu, ends_[i]));
-    if (with_spans)
-        for (std::size_t id = 0; id < steps_.size(); ++id)
-            execution.spans.push_back({since_release(plan_.tasks[id].gpu, around_[id].first),
-                                       since_release(plan_.tasks[id].gpu, around_[id].second)});
+    if (times == Times::none) return execution;
+    std::vector<double> before(streams_.size(), 0);  // end of the last task, by stream
+    for (std::size_t id = 0; id < steps_.size(); ++id) {
+        const auto& [start, end] = around_[id];
+        double& last = before[steps_[id].stream];
+        double from = last;
+        for (const std::size_t task : steps_[id].waits) from = std::max(from, execution.spans[task].end);
+        if (times == Times::around) from = since_release(plan_.tasks[id].gpu, start);
+        execution.spans.push_back({from, last = since_release(plan_.tasks[id].gpu, end)});
+    }
     return execution;
 }
 

@@ -29,8 +29,8 @@ public:
     Gemm& get(int gpu, const GemmShape& shape);
 
 private:
-    using Key = std::tuple<int, std::int64_t, std::int64_t, std::int64_t, bool, std::int64_t, std::int64_t,
-                           std::int64_t>;
+    using Key = std::tuple<int, std::int64_t, std::int64_t, std::int64_t, bool, int, std::int64_t,
+                           std::int64_t, std::int64_t>;
     std::map<Key, std::unique_ptr<Gemm>> gemms_;
     std::map<int, void*> workspaces_;
 };
@@ -45,15 +45,20 @@ struct Execution {
     std::vector<Span> spans;  ///< by task; empty unless requested
 };
 
+/// Events with times: of streams' ends alone; after each task, which then begins with the end of the task before it on its
+/// stream; or before and after each task.
+enum class Times { none, ends, around };
+
 /// Executes a plan repeatedly. The host enqueues its tasks in order behind a closed gate, each on its stream,
 /// after the marks of the tasks on other streams that it needs; then all GPUs are released together. One event
 /// of each GPU releases all its streams: an event with a time on each of them would let one begin 3 us after
-/// the other (`latency what=streams_apart`).
+/// the other (`latency what=streams_apart`). A stream whose first task is a wait has a gate of its own, which includes the
+/// wait: a kernel that waits might find no free unit beside a GEMM, and begin late.
 class Executor {
 public:
     Executor(Machine& machine, GemmPlans& gemms, const PlacedPlan& placed);
-    Execution run(bool with_spans = false);
-    /// Runs without gate and without times: libraries load a kernel at its first launch and then wait for the
+    Execution run(Times times = Times::none);
+    /// Runs without gate, waits and times: libraries load a kernel at its first launch and then wait for the
     /// GPU, which would block for ever behind a closed gate.
     void run_first();
 
@@ -64,13 +69,14 @@ private:
         Operation operation;
     };
     Operation operation(const PlanTask& task, GemmPlans& gemms) const;
-    void enqueue(bool gated, bool with_spans);
+    void enqueue(bool gated, Times times);
 
     Machine& machine_;
     const Plan& plan_;
     const std::vector<void*>& memory_;
     std::vector<Step> steps_;
     std::vector<hipStream_t> streams_;
+    std::vector<bool> begins_late_;                          ///< by stream: its first task is a wait
     std::map<int, hipEvent_t> releases_;                     ///< by GPU: when its streams were let go
     std::vector<hipEvent_t> ends_;                           ///< by stream
     std::vector<hipEvent_t> marks_;                          ///< by task; null if no task waits for it

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "models/calibration/hip/case_list.hpp"
+#include "models/calibration/hip/replay/own_places.hpp"
 #include "models/calibration/hip/replay/plan_ranks.hpp"
 
 namespace overlap::hip {
@@ -37,30 +38,50 @@ public:
 
     Plan read() {
         in_range(json_.at("schema"), 1, 2);  // 1: every task by itself, with all keys
+        plan_.placed = json_.find("buffers") != nullptr;
         config();
+        measure();
         if (const JsonValue* reason = json_.find("not_placed"))
             refuse(json_, "can't be run: " + reason->text());
-        for (const JsonValue& buffer : json_.at("buffers").items()) add_buffer(buffer);
-        plan_.inputs = blocks(json_.at("inputs"));
-        plan_.results = blocks(json_.at("results"));
+        if (plan_.placed) {
+            if (json_.find("config") == nullptr || json_.at("config").find("workload") == nullptr)
+                refuse(json_,
+                       "has places, but no config with the workload that its results are compared with");
+            for (const JsonValue& buffer : json_.at("buffers").items()) add_buffer(buffer);
+            plan_.inputs = blocks(json_.at("inputs"));
+            plan_.results = blocks(json_.at("results"));
+        } else {
+            plan_.gpus = static_cast<int>(in_range(json_.at("gpus"), 1, 64));
+        }
         const PlanLines lines(json_.at("tasks"), plan_.gpus);
         for (std::size_t task = 0; task < lines.tasks().size(); ++task) {
             add_task(lines.tasks()[task]);
             plan_.tasks.back().after = lines.waits_of(task);
         }
+        for (int gpu = 0; gpu < plan_.gpus; ++gpu) require_release(gpu);
         return std::move(plan_);
     }
 
 private:
     void config() {
-        const JsonValue& config = json_.at("config");
-        const JsonValue *schedule = config.find("schedule"), *params = config.find("params");
-        // What ran is the plan itself where it is of no schedule.
-        plan_.config = schedule != nullptr ? config.source()
-                                           : R"({"topology":)" + config.at("topology").source() +
-                                                 R"(,"plan":)" + json_.source() + "}";
-        plan_.system = config.at("topology").text();
+        const JsonValue* description = json_.find("description");
+        plan_.name = description == nullptr ? "plan" : description->text();
+        if (const JsonValue* spans = json_.find("spans")) plan_.spans = spans->boolean();
+        const JsonValue* given = json_.find("config");
+        const JsonValue* topology = given == nullptr ? nullptr : given->find("topology");
+        if (topology != nullptr) plan_.system = topology->text();
         if (plan_.system.ends_with(".json")) plan_.system.resize(plan_.system.size() - 5);
+        const JsonValue* schedule = given == nullptr ? nullptr : given->find("schedule");
+        // What ran is the plan itself where it is of no schedule, or has lost its places.
+        plan_.config = schedule != nullptr && plan_.placed
+                           ? given->source()
+                           : "{" + (topology == nullptr ? "" : R"("topology":)" + topology->source() + ",") +
+                                 R"("plan":)" + json_.source() + "}";
+        if (given != nullptr && given->find("workload") != nullptr) workload(*given, schedule);
+    }
+
+    void workload(const JsonValue& config, const JsonValue* schedule) {
+        const JsonValue* params = config.find("params");
         const JsonValue& workload = config.at("workload");
         const std::string& collective = workload.at("collective").text();
         if (collective != "all_gather" && collective != "reduce_scatter")
@@ -80,7 +101,31 @@ private:
         plan_.name = (schedule == nullptr ? "plan" : schedule->text()) + " " + collective + " " +
                      std::to_string(plan_.m) + "x" + std::to_string(plan_.n) + "x" + std::to_string(plan_.k) +
                      (params == nullptr ? "" : " " + params->source());
-        if (const JsonValue* spans = json_.find("spans")) plan_.spans = spans->boolean();
+    }
+
+    void measure() {
+        const JsonValue* given = json_.find("measure");
+        if (given == nullptr) return;
+        const auto number = [&](const char* key, int otherwise, int least) {
+            const JsonValue* value = given->find(key);
+            return value == nullptr ? otherwise : static_cast<int>(in_range(*value, least, 10000));
+        };
+        const auto flag = [&](const char* key, bool otherwise) {
+            const JsonValue* value = given->find(key);
+            return value == nullptr ? otherwise : value->boolean();
+        };
+        plan_.measure = {number("repeats", 0, 1), number("warm_ups", 2, 0), flag("at_peak_clock", true),
+                         flag("cold_caches", true), flag("marks", false)};
+    }
+
+    /// The release of a GPU's other streams is an event on a stream that does not wait first.
+    void require_release(int gpu) const {
+        std::map<std::size_t, bool> waits;
+        for (const PlanTask& task : plan_.tasks)
+            if (task.gpu == gpu) waits.emplace(task.stream, task.kind == PlanKind::wait);
+        if (!waits.empty() &&
+            std::all_of(waits.begin(), waits.end(), [](const auto& one) { return one.second; }))
+            refuse(json_, "can't be run: all streams of rank " + std::to_string(gpu) + " begin with a wait");
     }
 
     void add_buffer(const JsonValue& json) {
@@ -125,19 +170,24 @@ private:
         if (++tasks_of_stream_[task.stream] > most_tasks_a_stream)
             refuse(json, "can't be run: more than " + std::to_string(most_tasks_a_stream) +
                              " tasks on a stream would fill the launch queue");
-        task.from = blocks(json.at("from"));
-        task.to = blocks(json.at("to"));
         const std::string& kind = json.at("kind").text();
+        if (plan_.placed && kind != "memory_bound") {
+            task.from = blocks(json.at("from"));
+            task.to = blocks(json.at("to"));
+        }
         if (kind == "gemm")
             gemm(task, json);
         else if (kind == "copy")
             copy(task, json);
         else if (kind == "local_copy")
             local_copy(task, json);
-        else if (kind == "reduce")
+        else if (kind == "memory_bound")
+            wait(task, json);
+        else if (kind == "reduce" && plan_.placed)
             reduce(task, json);
         else
-            refuse(json, "kind is " + kind + ", allowed: gemm, copy, local_copy, reduce");
+            refuse(json, "kind is " + kind + ", allowed: gemm, copy, local_copy, memory_bound that waits" +
+                             (plan_.placed ? ", reduce" : "; with places also reduce"));
         plan_.tasks.push_back(std::move(task));
     }
 
@@ -161,42 +211,61 @@ private:
             need(gpu_of(block) == task.gpu, json, "blocks in the memory of the task's GPU");
     }
 
-    void gemm(PlanTask& task, const PlanLine& json) const {
+    void wait(PlanTask& task, const PlanLine& json) const {
+        task.kind = PlanKind::wait;
+        const JsonValue* waits = json.find("waits");
+        need(waits != nullptr && waits->boolean() && json.find("time_us") &&
+                 json.whole("read_bytes", 0) == 0 && json.whole("write_bytes", 0) == 0,
+             json, "waits, time_us and no bytes");
+        task.wait_us = static_cast<double>(in_range(json.at("time_us"), 1, 1000000));
+    }
+
+    void gemm(PlanTask& task, const PlanLine& json) {
         task.kind = PlanKind::gemm;
+        task.units = static_cast<int>(json.whole("gemm_cus", 0));
         const JsonValue* accumulate = json.find("accumulate");
         task.accumulate = accumulate != nullptr && accumulate->boolean();
+        need(json.at("stream").text() == "compute", json, "stream compute, whose GEMMs share a workspace");
+        if (!plan_.placed) return own_.of_gemm(json, task);
         need(task.from.size() == 2 && task.to.size() == 1, json, "from: A, B; to: C");
         const PlanBlock &a = task.from[0], &b = task.from[1], &c = task.to[0];
         need(a.rows == c.rows && b.columns == c.columns && a.columns == b.rows, json, "A, B and C that fit");
         need(a.rows == json.at("m").whole() && b.columns == json.at("n").whole() &&
                  a.columns == json.at("k").whole(),
              json, "blocks of m, n, k");
-        need(json.at("stream").text() == "compute", json, "stream compute, whose GEMMs share a workspace");
         need_here(task, task.from, json);
         need_here(task, task.to, json);
     }
 
-    void copy(PlanTask& task, const PlanLine& json) const {
-        task.kind = PlanKind::copy;
+    void read_agent(PlanTask& task, const PlanLine& json, bool otherwise) const {
         const JsonValue *agent = json.find("agent"), *units = json.find("copy_cus");
-        task.dma = agent == nullptr || agent->text() == "dma";
-        if (units == nullptr && !task.dma) refuse(json, "has no 'copy_cus'");
+        task.dma = agent == nullptr ? otherwise : agent->text() == "dma";
         if (units != nullptr) task.blocks = static_cast<int>(in_range(*units, task.dma ? 0 : 1, 4096));
+    }
+
+    void copy(PlanTask& task, const PlanLine& json) {
+        task.kind = PlanKind::copy;
+        read_agent(task, json, true);
+        if (!task.dma && task.blocks == 0) refuse(json, "has no 'copy_cus'");
         for (const char* key : {"dma_command", "stored", "added", "prelaunched"})
             if (json.find(key))
                 refuse(json, std::string("can't be run: ") + key + ", which only a simulation does");
+        const int src = json.rank_at("src"), dst = json.rank_at("dst");
+        if (!plan_.placed) own_.of_copy(json, src, dst, task);
         need(task.from.size() == 1 && task.to.size() == 1 && same_size(task.from[0], task.to[0]), json,
              "one block from, one of the same size to");
-        need(gpu_of(task.from[0]) == json.rank_at("src") && gpu_of(task.to[0]) == json.rank_at("dst"), json,
+        need(gpu_of(task.from[0]) == src && gpu_of(task.to[0]) == dst, json,
              "blocks in the memory of src and dst");
         const JsonValue* transfer = json.find("transfer");
         const bool pulls = transfer == nullptr || transfer->text() == "pull";
-        need(task.gpu == json.rank_at(pulls ? "dst" : "src"), json,
-             "the GPU that executes it: dst pulls, src pushes");
+        need(task.gpu == (pulls ? dst : src), json, "the GPU that executes it: dst pulls, src pushes");
     }
 
-    void local_copy(PlanTask& task, const PlanLine& json) const {
+    void local_copy(PlanTask& task, const PlanLine& json) {
         task.kind = PlanKind::local_copy;
+        read_agent(task, json, false);
+        if (!plan_.placed) own_.of_copy(json, task.gpu, task.gpu, task);
+        need(task.from.size() == 1 || !(task.dma || task.blocks), json, "one block, where an agent is given");
         need(!task.from.empty() && task.from.size() == task.to.size() && task.from.size() <= most_blocks,
              json, "1 to 16 blocks, as many from as to");
         for (std::size_t i = 0; i < task.from.size(); ++i)
@@ -221,6 +290,7 @@ private:
 
     const JsonValue& json_;
     Plan plan_;
+    OwnPlaces own_{plan_.buffers};
     std::map<std::size_t, std::size_t> tasks_of_stream_;
 };
 

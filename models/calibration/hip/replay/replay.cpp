@@ -2,16 +2,17 @@
 // machine, then one measured trace for each plan (README.md describes the fields).
 //
 // Usage: replay PLANS [--out FILE] [--repeats N] [--spans] [--no-rest] [--arena-GiB N] [--seconds N]
-//   PLANS           one plan a line, as `sim … --graph FILE` writes it
+//   PLANS           one plan a line (sim/plan/format.md)
 //   --out FILE      instead of standard output; FILE.part until all is done
 //   --repeats N     timed executions of each plan (9)
 //   --spans         times of each task for every plan, not only for those with "spans": true
 //   --no-rest       do not wait for peak clocks before each execution
 //   --arena-GiB N   memory a GPU for the plans (24)
 //   --seconds N     begin no plan later than N seconds after the first; the results then lack the others
-// For each plan: inputs are filled; one execution is checked against the result of `serial`; two warm up; N
-// are timed; one more records the times of each task if requested; the result is checked again. Before each
-// execution the GPUs rest until they run at their peak clocks, and their caches are overwritten. A plan that
+// For each plan: inputs are filled; one execution is checked against the result of `serial`, or copy by copy and GEMM by
+// GEMM if the plan names no places (own_places.hpp); two warm up; N are timed; one more records the times of each task if
+// requested; the result is checked again. Before each execution the GPUs rest until they run at their peak clocks, and
+// their caches are overwritten. The plan's "measure" may say otherwise. A plan that
 // can't be run ends the program if it is the only plan; in a list it is noted in its place. Exit code: 0
 // done; 1 fault of the program (a GPU call failed or a result is wrong: that plan has an `error`); 2 fault of
 // the user (no GPU, a plan that can't be run, bad argument).
@@ -30,6 +31,7 @@
 #include "models/calibration/hip/clock.hpp"
 #include "models/calibration/hip/program.hpp"
 #include "models/calibration/hip/question.hpp"
+#include "models/calibration/hip/replay/own_places.hpp"
 #include "models/calibration/hip/replay/reference.hpp"
 
 namespace overlap::hip {
@@ -81,20 +83,30 @@ public:
         if (plan.gpus > 1 && !machine_.peers()) throw UserError("needs GPUs that reach each other's memory");
         gpus_ = plan.gpus;
         const PlacedPlan placed = place(plan);
-        fill_inputs(placed);
+        const auto check = plan.placed ? check_results : check_own_places;
+        (plan.placed ? fill_inputs : fill_own_places)(placed);
         Executor executor(machine_, gemms_, placed);
         executor.run_first();
-        check_results(placed);
-        for (int warm = 0; warm < 2; ++warm) settled(executor);
+        check(placed);
+        const Times times = plan.measure.marks ? Times::ends : Times::none;
+        for (int warm = 0; warm < plan.measure.warm_ups; ++warm) settled(plan, executor, times);
         std::vector<double> samples;
-        for (int i = 0; i < arguments_.repeats; ++i) samples.push_back(settled(executor).makespan);
+        std::vector<std::vector<double>> ends;
+        const int repeats = plan.measure.repeats ? plan.measure.repeats : arguments_.repeats;
+        for (int i = 0; i < repeats; ++i) {
+            const Execution execution = settled(plan, executor, times);
+            samples.push_back(execution.makespan);
+            ends.emplace_back();
+            for (const Span& span : execution.spans) ends.back().push_back(span.end);
+        }
         JsonLine line;
         line.add("unit", "us").add("makespan_us", median(samples)).add("samples_us", samples);
+        if (plan.measure.marks) line.add("ends_us", ends);
         if (plan.spans || arguments_.spans) {
-            const Execution recorded = settled(executor, true);
+            const Execution recorded = settled(plan, executor, plan.measure.marks ? times : Times::around);
             line.add("recorded_makespan_us", recorded.makespan).add_json("spans", spans_of(plan, recorded));
         }
-        check_results(placed);
+        check(placed);
         return line;
     }
 
@@ -117,15 +129,16 @@ private:
         return placed;
     }
 
-    Execution settled(Executor& executor, bool with_spans = false) {
+    Execution settled(const Plan& plan, Executor& executor, Times times) {
         for (int gpu = 0; gpu < gpus_; ++gpu) {
-            if (!arguments_.without_rest) rest(machine_, gpu, clocks_[gpu]);
+            if (plan.measure.rest && !arguments_.without_rest) rest(machine_, gpu, clocks_[gpu]);
+            if (!plan.measure.cold) continue;
             check(hipSetDevice(gpu));
             check(hipMemsetAsync(caches_[gpu], 0, more_than_a_cache, machine_.stream(gpu, 0)));
         }
         // A short plan is enqueued faster than this, and its first stream would be released late.
         machine_.synchronize();
-        return executor.run(with_spans);
+        return executor.run(times);
     }
 
     static std::string spans_of(const Plan& plan, const Execution& recorded) {
@@ -185,7 +198,8 @@ int run(const Arguments& arguments, const std::string& command) {
         try {
             const Plan plan = read_plan(lines[i]);
             const Watch watch(plan.name);
-            line.add("system", plan.system).add_json("scenario", plan.config);
+            if (!plan.system.empty()) line.add("system", plan.system);
+            line.add_json("scenario", plan.config);
             line.append(replay.run(plan));
         } catch (const UserError& reason) {
             if (lines.size() == 1) {
