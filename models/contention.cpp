@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "models/beside_library.hpp"
+#include "models/streaming.hpp"
 
 namespace overlap {
 
@@ -82,6 +83,28 @@ void hold_only(Cost& cost, ResourceId units) {
                        cost.demands.end());
 }
 
+/// A copy kernel within a GPU, of few thread blocks or the runtime's. It slows a GEMM's clock as copies to peers do; packs
+/// and sums of schedules are not taken to.
+void claim_of_copy(const LocalCopyWork& copy, int gpu, const Machine& machine, Cost& cost) {
+    const DeviceSpec& device = machine.topology.device();
+    const DeviceSpec::CopyKernel& kernel = device.copy_kernel;
+    const ResourceId units = machine.resources.compute_units(gpu);
+    // The runtime's kernel works on every unit that is free until its end (derived: traces/h100_1/runtime_copy.tar.xz).
+    const int blocks = copy.by_runtime ? static_cast<int>(device.compute_units) : copy.cus;
+    hold_only(cost, units);
+    if (const double slowed = device.interference.gemm_slowed_beside_copy_kernels; slowed > 0)
+        cost.holds.push_back({machine.resources.clock(gpu), slowed, false});
+    cost.claim = {.resource = units,
+                  .most = blocks,
+                  .parts = Blocks{.count = blocks,
+                                  .together = copy.by_runtime ? 1 : kernel.blocks_per_unit,
+                                  .unit = streamed(copy, device, 1, KernelOf::benchmark).body,
+                                  .beside_tiles = kernel.local_rate_beside_gemms,
+                                  .in_flight = copy.by_runtime ? Bytes() : kernel.local_loads,
+                                  .to_the_end = copy.by_runtime,
+                                  .paired = kernel.paired_blocks}};
+}
+
 /// A kernel that holds units needs exactly these; one that shares units starts with any number. A tiled GEMM
 /// takes no more units than it has tiles. A persistent GEMM works through its tiles on the units it gets.
 /// Thread blocks of a copy are placed as units come free.
@@ -89,6 +112,8 @@ void claim_compute_units(const Task& task, const Machine& machine, bool library_
     const Residency residency = residency_beside_gemms(task.kind(), machine.topology.device(), library_runs);
     const ResourceId units = machine.resources.compute_units(task.gpu);
     if (residency == Residency::shared) return cost.claim.reset();
+    if (const auto* copy = std::get_if<LocalCopyWork>(&task.work); copy != nullptr && !copy->is_own_kernel())
+        return claim_of_copy(*copy, task.gpu, machine, cost);
     if (claimed<Blocks>(cost) != nullptr) {
         const auto of_units = [&](const Hold& hold) { return hold.resource == units; };
         cost.holds.erase(std::remove_if(cost.holds.begin(), cost.holds.end(), of_units), cost.holds.end());

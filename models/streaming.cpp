@@ -123,6 +123,11 @@ public:
                 {machine.resources.compute_units(task.gpu), kernel.units * cost.body.si()});
         cost.demands.push_back(
             {machine.resources.hbm(task.gpu), std::min(kernel.moved, device.hbm * cost.body).si()});
+        if (const auto* copy = std::get_if<LocalCopyWork>(&task.work);
+            copy != nullptr && !copy->is_own_kernel())
+            cost.body = streamed(*copy, device, copy->by_runtime ? device.compute_units : copy->cus,
+                                 KernelOf::benchmark)
+                            .body;
         return cost;
     }
 

@@ -48,8 +48,12 @@ std::uint32_t TaskGraph::put_on_stream(TaskId id) {
     const auto place = static_cast<std::size_t>(gpu);
     const auto stream = static_cast<std::size_t>(tasks_[id].stream - side_stream(most_side_streams - 1));
     if (numbers_.size() <= place) numbers_.resize(place + 1);
-    if (numbers_[place].size() <= stream) numbers_[place].resize(stream + 1, none);
-    std::uint32_t& number = numbers_[place][stream];
+    // Among 100,000 GPUs a stream to each peer would need a table of 100,000 entries a GPU.
+    constexpr std::size_t near = 128;
+    if (stream < near && numbers_[place].size() <= stream) numbers_[place].resize(stream + 1, none);
+    std::uint32_t& number = stream < near
+                                ? numbers_[place][stream]
+                                : far_numbers_.try_emplace(place << 32 | stream, none).first->second;
     if (number == none) {
         number = static_cast<std::uint32_t>(streams_.size());
         streams_.push_back({gpu, static_cast<std::uint32_t>(id)});

@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -81,6 +82,10 @@ void for_each_way(const CopyWork& copy, Move&& move) {
 struct LocalCopyWork {
     Bytes bytes;
     Bytes run;
+    int cus = 0;              ///< thread blocks of a copy kernel; 0: a schedule's own kernel
+    bool by_runtime = false;  ///< by the runtime's copy, a kernel on every free unit
+
+    bool is_own_kernel() const { return cus == 0 && !by_runtime; }
 
     friend bool operator==(const LocalCopyWork&, const LocalCopyWork&) = default;
 };
@@ -295,6 +300,7 @@ private:
     std::vector<Links> links_;                         ///< by task
     std::vector<std::uint32_t> stream_numbers_;        ///< by task
     std::vector<std::vector<std::uint32_t>> numbers_;  ///< by GPU and stream; none where it has no task
+    std::unordered_map<std::uint64_t, std::uint32_t> far_numbers_;  ///< of streams beyond these, by both
     std::vector<Stream> streams_;
 };
 

@@ -10,6 +10,16 @@
 
 namespace overlap {
 
+/// How replay measures a plan (models/calibration/hip/replay).
+struct PlanMeasure {
+    int repeats = 0;  ///< 0: as replay is told
+    int warm_ups = 2;
+    bool at_peak_clock = true, cold_caches = true;
+    bool marks = false;
+
+    friend bool operator==(const PlanMeasure&, const PlanMeasure&) = default;
+};
+
 /// A task graph as a file: what GPUs do, on which streams, in which order (sim/plan/format.md). Without the calls of
 /// hosts, which a run adds.
 struct Plan {
@@ -23,7 +33,8 @@ struct Plan {
     std::optional<Placement> placement;  ///< of the data of all tasks
     std::string not_placed;              ///< why there is none, as far as the plan says
     bool spans = false;                  ///< for replay: record the times of tasks
-    Json given = {};                     ///< what a run config says: its file, or all of it; null if neither
+    PlanMeasure measure = {};
+    Json given = {};  ///< what a run config says: its file, or all of it; null if neither
 
     std::string name_of(TaskId id) const {
         return names.empty() || names[id].empty() ? graph[id].name() : names[id];

@@ -52,7 +52,12 @@ private:
                  " of a batch, but the task before it on its stream is not command " +
                  std::to_string(part.place - 1) + " of as many");
     }
+    void check(const Task&, const LocalCopyWork& copy) const {
+        if (copy.by_runtime && copy.cus > 0) fail("has copy_cus, but agent 'dma' takes no units");
+    }
     void check(const Task&, const MemoryBoundWork& work) const {
+        if (work.in_this_run && (work.time == Seconds() || work.read + work.written > Bytes()))
+            fail("waits, but has bytes or no time_us");
         const AttentionCall& call = work.attention;
         if (call.sequences > 0 && call.heads % call.kv_heads != 0)
             fail("has attention with kv_heads that are no divisor of heads");

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "sim/core/input_keys.hpp"
-#include "sim/schedules/placement.hpp"
+#include "sim/plan/plan.hpp"
 #include "sim/workload/workload.hpp"
 
 // Keys of a plan beside its tasks and places.
@@ -12,6 +12,7 @@ struct PlanHead {
     int gpus = 0;
     Json config = Json::object();
     bool spans = false;  ///< read by replay
+    PlanMeasure measure;
     ListOrder order = ListOrder::program;
     std::vector<std::string> streams;
     std::string not_placed;

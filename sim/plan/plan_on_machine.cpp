@@ -72,7 +72,10 @@ private:
             !std::holds_alternative<PlainCopy>(copy.command))
             fail(id, "has a DMA command between nodes (allowed: plain copies)");
     }
-    void check(TaskId id, const LocalCopyWork& copy) const { require_memory(id, copy.bytes); }
+    void check(TaskId id, const LocalCopyWork& copy) const {
+        require_units(id, copy.cus);
+        require_memory(id, copy.bytes);
+    }
     void check(TaskId id, const ReduceWork& sum) const { require_memory(id, sum.bytes); }
     void check(TaskId id, const CollectiveKernelWork& work) const {
         require_units(id, work.cus);

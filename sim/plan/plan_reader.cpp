@@ -38,6 +38,7 @@ private:
         plan_.gpus = head_.gpus;
         plan_.description = head_.description;
         plan_.spans = head_.spans;
+        plan_.measure = head_.measure;
         plan_.config = head_.config;
         plan_.not_placed = head_.not_placed;
         streams_ = head_.streams;

@@ -199,6 +199,7 @@ PlanHead head_of(const Plan& plan) {
     head.gpus = plan.gpus;
     head.description = plan.description;
     head.spans = plan.spans;
+    head.measure = plan.measure;
     head.config = plan.config;
     head.not_placed = plan.not_placed;
     if (plan.graph.runs_by_data()) head.order = ListOrder::data;

@@ -94,6 +94,11 @@ InputKey<Copy> run_key() {
         .optional();
 }
 
+/// Work that takes time and nothing of the GPU.
+bool is_wait(const MemoryBoundWork& work) {
+    return work.in_this_run && work.gap == Seconds();
+}
+
 // clang-format off
 InputKeys<CopyWork> copy_keys() {
     using C = CopyWork;
@@ -121,7 +126,11 @@ InputKeys<LocalCopyWork> local_copy_keys() {
     using L = LocalCopyWork;
     static const std::vector<InputKey<L>> keys{
         number_key<&L::bytes>("bytes", "Read and written once.", any_bytes),
-        run_key<L>()};
+        run_key<L>(),
+        InputKey<L>("agent", choice_of(agent_names, "dma: the runtime's copy; cu: a kernel of copy_cus thread blocks. Default: a schedule's kernel."),
+            [](ConfigObject& from, const std::string& key, L& to) { to.by_runtime = from.choice(key, agent_names) == 0; },
+            [](const L& copy) { return copy.is_own_kernel() ? left_out : Json(agent_names[copy.by_runtime ? 0 : 1]); }).optional(),
+        short_key(InputKey<L>(number_key<&L::cus>("copy_cus", "Thread blocks of a copy kernel. Default: 0, as with dma.", units_of_gpu)))};
     return keys;
 }
 
@@ -144,6 +153,11 @@ InputKeys<MemoryBoundWork> memory_bound_keys() {
         InputKey<M>("time_us", number_from(0, "How long it ran elsewhere, which it takes here, too."),
             [](ConfigObject& from, const std::string& key, M& to) { to.time = microseconds(from.number(key, {0, 1e12})); },
             [](const M& work) { return work.time > Seconds() ? Json(exact_microseconds(work.time)) : left_out; }).optional(),
+        InputKey<M>("waits", {{"description", "Nothing runs: the stream waits for time_us."}, {"type", "boolean"}},
+            [](ConfigObject& from, const std::string& key, M& to) {
+                if (from.boolean(key)) to.in_this_run = true, to.gap = Seconds();
+            },
+            [](const M& work) { return is_wait(work) ? Json(true) : left_out; }).optional(),
         member_key<M>("attention", &M::attention, "Shape of fused attention.", attention_keys()).optional()
             .written_if([](const M& work) { return work.attention.sequences > 0; })};
     return keys;

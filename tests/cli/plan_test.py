@@ -12,6 +12,8 @@ EXAMPLE = ROOT / "configs/examples/09_a_plan"
 
 MM = {"kind": "gemm", "stream": "compute", "m": 2048, "n": 2048, "k": 2048, "dtype": "bf16"}
 COPY = {"kind": "copy", "stream": "transfer +1", "src": "+1", "dst": "+0", "bytes": 1e6}
+LOCAL = {"kind": "local_copy", "stream": "local", "bytes": 1 << 26}
+WAIT = {"kind": "memory_bound", "stream": "local", "read_bytes": 0, "write_bytes": 0, "time_us": 100, "waits": True}
 A, B, C = [0, 0, 0, 2048, 2048], [1, 0, 0, 2048, 2048], [2, 0, 0, 2048, 2048]
 PLACED = {"schema": 2, "gpus": 1, "buffers": [{"gpu": 0, "name": name, "rows": 2048, "columns": 2048, "dtype": "bf16"} for name in "abc"],
           "inputs": [A, B], "results": [C], "tasks": [{**MM, "gpu": 0, "from": [A, B], "to": [C]}]}
@@ -50,6 +52,13 @@ REFUSED = [  # a plan, and what the one line about it says
     ({**PLACED, "inputs": [A, [1, 0, 0, 2047, 2048]]}, "reads rows 0 to 2047, columns 0 to 2047 of 'b'"),
     ({**PLACED, "results": [[2, 0, 0, 2049, 2048]]}, "/results: reach beyond buffer 2"),
     ({**PLACED, "tasks": [{**MM, "gpu": 0, "m": 1024, "from": [A, B], "to": [C]}]}, "has other blocks, expected A of m x k, B of k x n, C of m x n"),
+    (plan({**LOCAL, "agent": "dma", "copy_cus": 8}), "has copy_cus, but agent 'dma' takes no units"),
+    (plan({**LOCAL, "agent": "cu", "copy_cus": 4096}), "takes 4096 compute units, but h200 has 132"),
+    (plan({**LOCAL, "agent": "gpu"}), "/tasks/0/each_rank/0/agent: is 'gpu'"),
+    (plan({**WAIT, "read_bytes": 1}), "waits, but has bytes or no time_us"),
+    (plan({**WAIT, "time_us": 0}), "waits, but has bytes or no time_us"),
+    (plan(MM, measure={"repeats": -1}), "/measure/repeats: is -1"),
+    (plan(MM, measure={"warmups": 1}), "/measure/warmups: is an unknown key (did you mean 'warm_ups'?)"),
     ({**PLACED, "buffers": [{**one, "rows": 10**8} for one in PLACED["buffers"]]}, "/buffers: take "),
 ]
 
@@ -110,6 +119,28 @@ class Plans(SimTestCase):
         first = self.file("first.json", plan({**COPY, "name": "c"}, {**MM, "after": ["c"]}))
         later = self.file("later.json", plan({**MM, "after": ["c"]}, {**COPY, "name": "c"}))
         self.assertEqual(*[self.result("--topology", "h200_4", "--plan", file)["makespan_us"] for file in (first, later)])
+
+    def makespan_us(self, *lines):
+        return self.result("--topology", "h200_4", "--plan", self.file("plan.json", plan(*lines)))["makespan_us"]
+
+    def test_a_wait_takes_its_time_and_nothing_else(self):
+        self.assertAlmostEqual(self.makespan_us(WAIT, LOCAL), 100 + self.makespan_us(LOCAL), places=6)
+        self.assertAlmostEqual(self.makespan_us({**WAIT, "time_us": 1}, MM), self.makespan_us(MM), places=6)
+
+    def test_local_copies_by_few_thread_blocks_are_slow(self):
+        """67 MB are read and written: by 8 blocks on 8 of 132 SMs they take longer than by a schedule's kernel, by 32 less."""
+        few, more = (self.makespan_us({**LOCAL, "agent": "cu", "copy_cus": blocks}) for blocks in (8, 32))
+        self.assertGreater(few, 2 * more)
+        self.assertGreater(more, self.makespan_us(LOCAL))
+        self.assertAlmostEqual(self.makespan_us({**LOCAL, "agent": "dma"}), self.makespan_us({**LOCAL, "agent": "cu", "copy_cus": 132}), delta=2)
+
+    def test_keeps_how_it_is_measured(self):
+        measure = {"repeats": 5, "warm_ups": 0, "at_peak_clock": False, "cold_caches": True, "marks": True}
+        tasks = [{**LOCAL, "agent": "cu", "copy_cus": 8}, {**LOCAL, "agent": "dma"}, WAIT]
+        self.file("plan.json", plan(*tasks, measure=measure))
+        written = json.loads(self.written("--topology", "h200_4", "--plan", "plan.json", "--graph", "again.json"))
+        self.assertEqual(written["measure"], measure)
+        self.assertEqual([{key: line[key] for key in task} for line, task in zip(written["tasks"][0]["each_rank"], tasks)], tasks)
 
     def rows(self, sweep):
         self.file("sweep.json", {"schema": 1, "name": "plans", **sweep})

@@ -38,7 +38,10 @@ PLANS = [
             {"kind": "copy", "stream": "transfer +1", "src": "+0", "dst": "+1", "bytes": 1e6, "agent": "cu", "transfer": "push", "copy_cus": 4, "priority": 1},
             {"kind": "memory_bound", "stream": "side", "read_bytes": 1e6, "write_bytes": 2e6, "time_us": 7},
             {"kind": "reduce", "stream": "local", "bytes": {"ranks": [1e6, 2e6]}, "parts": 2, "after": [1, {"task": [2, 0], "from": 0.5, "to": 0.25}]}]},
-        {"gpu": 1, "kind": "local_copy", "stream": "local", "bytes": 1e6, "after": ["a", [1, "+1"]]}]},
+        {"gpu": 1, "kind": "local_copy", "stream": "local", "bytes": 1e6, "after": ["a", [1, "+1"]]},
+        {"gpu": 1, "kind": "local_copy", "stream": "local", "bytes": 1e6, "agent": "cu", "copy_cus": 8},
+        {"gpu": 0, "kind": "memory_bound", "stream": "transfer 1", "read_bytes": 0, "write_bytes": 0, "time_us": 100, "waits": True}],
+     "measure": {"repeats": 9, "warm_ups": 1, "at_peak_clock": False, "cold_caches": False, "marks": True}},
     {"schema": 2, "gpus": 8, "order": "data", "tasks": [{"each_rank": [
         {"kind": "collective", "stream": "transfer 0", "collective": "all_gather", "operand_bytes": 1e8, "channels": 56},
         {"kind": "copy", "stream": "transfer +1", "src": "+0", "dst": "+1", "second_dst": "+2", "bytes": 1e6, "dma_command": "broadcast", "transfer": "push", "prelaunched": True},

@@ -5,9 +5,7 @@
 #include <numeric>
 #include <optional>
 
-#include "models/calibration/hip/spread_size.hpp"
 #include "models/calibration/problems/peer_copies.hpp"
-#include "models/streaming.hpp"
 #include "sim/core/median.hpp"
 #include "sim/engine/engine.hpp"
 #include "sim/run/effects.hpp"
@@ -41,10 +39,13 @@ constexpr std::array gemm_times{0.988, 1.0, 1.012};
 /// Tasks in order on one stream.
 using Lane = std::vector<TaskId>;
 
-/// Size of a stream's copy `number`.
+/// Size of copy `number`, from 0, of a stream. Spread: evenly over half to all of `size` in steps of the golden ratio, and
+/// multiples of 4096. Equal copies would lock into a rhythm with equal GEMMs beside them.
 Bytes size_of(const Beside& beside, int number) {
     if (!beside.spread_sizes) return beside.size;
-    return Bytes(static_cast<double>(spread_size(static_cast<std::size_t>(beside.size.si()), number)));
+    constexpr double golden = 0.6180339887498949, page = 4096;
+    const double steps = number * golden, pages = std::floor(beside.size.si() / page);
+    return Bytes(std::ceil(pages * (1 - (steps - std::floor(steps)) / 2)) * page);
 }
 
 /// A graph with a cost for every task.
@@ -98,7 +99,6 @@ public:
 
 private:
     TaskId add(const Task& task, std::vector<TaskId> after = {}) {
-        waits_.emplace_back();
         shares_.push_back(1);
         return graph_.add(task, std::move(after));
     }
@@ -113,11 +113,10 @@ private:
     }
     void wait(int gpu, int stream, Seconds delay) {
         if (delay == Seconds()) return;
-        add({MemoryBoundWork{Bytes(1), Bytes(1)}, gpu, stream});
-        waits_.back() = delay;
+        add({MemoryBoundWork{.time = delay, .in_this_run = true, .gap = Seconds()}, gpu, stream});
     }
     Task copy(int gpu, int peer, Bytes size) const {
-        if (beside_.local()) return {LocalCopyWork{size, size}, gpu, 0};
+        if (beside_.local()) return {LocalCopyWork{size, size, beside_.blocks, beside_.blocks == 0}, gpu, 0};
         const bool out = beside_.kind.ends_with("out"), push = beside_.kind.ends_with("push");
         const bool leaves = out || push;
         return {CopyWork{leaves ? gpu : peer, leaves ? peer : gpu, size, size,
@@ -129,12 +128,7 @@ private:
         cost.body = cost.body * factor;
         for (Demand& demand : cost.demands) demand.amount *= factor;
     }
-    void drop(Cost& cost, ResourceKind kind) const {
-        const auto of_kind = [&](const Demand& d) { return machine_.resources[d.resource].kind == kind; };
-        cost.demands.erase(std::remove_if(cost.demands.begin(), cost.demands.end(), of_kind),
-                           cost.demands.end());
-    }
-    // Sets what tasks of schedules lack: a delay, fewer units, a number of blocks.
+    // Sets what tasks of schedules lack: fewer units, events.
     void adapt(TaskId task) {
         Cost& cost = costs_[task];
         const Task& is = graph_[task];
@@ -142,35 +136,11 @@ private:
         cost.awaited = cost.claim && cost.claim->resource == units;  // by the event after every kernel
         if (task < is_event_.size() && is_event_[task]) {
             cost = Cost{};
-        } else if (waits_[task] > Seconds()) {
-            cost = Cost{};
-            cost.body = waits_[task];
         } else if (is.kind() == TaskKind::gemm && beside_.work_units > 0 && cost.claim) {
             // The GEMM leaves units to kernels beside it, which take none of its own.
             cost.claim->most = std::min(cost.claim->most, beside_.work_units);
             if (auto* tiles = std::get_if<Tiles>(&cost.claim->parts))
                 tiles->waves = (tiles->count + beside_.work_units - 1) / beside_.work_units;
-        } else if (is.stream != compute_stream && is.kind() == TaskKind::local_copy) {
-            const DeviceSpec& device = machine_.topology.device();
-            const DeviceSpec::CopyKernel& kernel = device.copy_kernel;
-            // The runtime's kernel works on every unit that is free until its end
-            // (derived: traces/h100_1/runtime_copy.tar.xz).
-            const bool runtimes = beside_.blocks == 0;
-            const int blocks = runtimes ? static_cast<int>(device.compute_units) : beside_.blocks;
-            cost.body = streamed(is.work, device, blocks, KernelOf::benchmark).body;
-            drop(cost, ResourceKind::compute_units);
-            // Copies to peers do so (models/contention.hpp). In schedules, packs and sums are not taken to.
-            if (const double slowed = device.interference.gemm_slowed_beside_copy_kernels; slowed > 0)
-                cost.holds.push_back({machine_.resources.clock(is.gpu), slowed, false});
-            cost.claim = {.resource = units,
-                          .most = blocks,
-                          .parts = Blocks{.count = blocks,
-                                          .together = runtimes ? 1 : kernel.blocks_per_unit,
-                                          .unit = streamed(is.work, device, 1, KernelOf::benchmark).body,
-                                          .beside_tiles = kernel.local_rate_beside_gemms,
-                                          .in_flight = runtimes ? Bytes() : kernel.local_loads,
-                                          .to_the_end = runtimes,
-                                          .paired = kernel.paired_blocks}};
         }
         if (std::holds_alternative<LocalCopyWork>(beside_.work) && beside_.own_kernels()) run_together(task);
     }
@@ -190,7 +160,6 @@ private:
     const Beside& beside_;
     const Machine& machine_;
     TaskGraph graph_;
-    std::vector<Seconds> waits_;
     std::vector<double> shares_;
     std::vector<bool> is_event_;
     std::vector<Cost> costs_;

@@ -7,15 +7,14 @@
 
 namespace overlap {
 
-/// Work with copies beside it: an `interference` or `late_copy` case of the microbenchmark
-/// (models/calibration/hip/interference.cpp, late_copy.cpp).
+/// Work with copies beside it: an `interference` or `late_copy` case (models/calibration/hip/cases/as_plans.py).
 struct Beside {
     Work work;           ///< on GPU 0: a GEMM, or a copy within it
     int work_units = 0;  ///< compute units that the GEMM is limited to; 0: all
     std::string kind;    ///< "dma_in", "cu_push", …
     int peers = 1, blocks = 0;
     Bytes size;
-    bool spread_sizes = false;  ///< copies of half to all of `size` (models/calibration/hip/spread_size.hpp)
+    bool spread_sizes = false;  ///< copies of half to all of `size` (size_of in the .cpp)
     bool high_priority = false, everywhere = false;
     std::string first = "both";  ///< which of the two starts 100 µs earlier
 

@@ -1,8 +1,6 @@
 #include "models/calibration/problems/problems.hpp"
 
 #include "models/calibration/problems/peer_copies.hpp"
-#include "sim/engine/engine.hpp"
-#include "sim/run/effects.hpp"
 
 namespace overlap {
 namespace {
@@ -44,13 +42,6 @@ std::vector<std::string> kernel_classes(const PeerCopies& copies) {
     return classes;
 }
 
-/// These copies have one order, so one seed is enough.
-double makespan_us(const TaskGraph& graph, const Machine& machine) {
-    static const CostModels models;
-    const Costs costs = price(graph, Workload(), machine, models, Effects());
-    return to_microseconds(make_engine("flow")->run(graph, costs, machine.resources).makespan);
-}
-
 }  // namespace
 
 DeviceProblem kernel_copies(const std::filesystem::path& folder, const std::string& shown,
@@ -78,8 +69,8 @@ DeviceProblem kernel_copies(const std::filesystem::path& folder, const std::stri
              .classes = kernel_classes(copies),
              .measured = copies.median_us,
              .weight = copies.unseen ? 0.0 : 1.0,
-             .predict = [graph = copy_graph(copies), gpus = copies.gpus](const Machines& m) {
-                 return makespan_us(graph, machine_of(m, gpus));
+             .predict = [graph = copy_graph(copies), copies](const Machines& m) {
+                 return predicted_us(copies, graph, machine_of(m, copies.gpus));
              }});
     }
     return problem;

@@ -146,11 +146,12 @@ double predicted_us(const PeerCopies& copies, const TaskGraph& graph, const Mach
     Costs costs = price(graph, Workload(), machine, models, Effects());
     for (Cost& cost : costs.classes) cost.awaited = copies.marked;
     const std::unique_ptr<Engine> engine = make_engine("flow");
+    const std::uint64_t few = copies.agent == Agent::dma ? seeds_of_few : 1;
     std::vector<double> makespans;
     for (std::uint64_t seed = 0; seed < seeds; ++seed) {
         makespans.push_back(to_microseconds(engine->run(graph, costs, machine.resources, seed).makespan));
-        if (seed + 1 == seeds_of_few && *std::max_element(makespans.begin(), makespans.end()) ==
-                                            *std::min_element(makespans.begin(), makespans.end()))
+        if (seed + 1 == few && *std::max_element(makespans.begin(), makespans.end()) ==
+                                   *std::min_element(makespans.begin(), makespans.end()))
             break;  // the order is fixed, one seed is enough
     }
     return median(makespans);

@@ -12,7 +12,7 @@ namespace overlap {
 
 inline constexpr double mebibyte = 1 << 20;  ///< bytes
 
-/// A `peer_copy` case of the microbenchmark (models/calibration/hip/peer_copy.cpp).
+/// A `peer_copy` case (models/calibration/hip/cases/as_plans.py).
 struct PeerCopies {
     Agent agent = Agent::dma;
     Direction direction = Direction::pull;
@@ -44,7 +44,7 @@ std::vector<PeerCopies> measured_peer_copies(const std::filesystem::path& folder
 TaskGraph copy_graph(const PeerCopies& copies);
 
 /// Makespan in µs of the copies in `graph` when nothing else runs; the median over seeds if the
-/// machine leaves the order open.
+/// machine leaves the order open, as it does for DMA.
 double predicted_us(const PeerCopies& copies, const TaskGraph& graph, const Machine& machine);
 
 /// "64 KiB"
