@@ -56,6 +56,12 @@ InputKeys<CaseText> case_file_keys() {
     const auto word = [](const std::string& key, std::span<const std::string> only, const std::string& doc) {
         return InputKey<C>(key, choice_of(only, doc), [=](ConfigObject& from, const std::string& name, C&) { from.choice(name, only); }).optional();
     };
+    const auto ends = [](const std::string& key, const std::string& doc) {
+        const Json numbers{{"type", "array"}, {"items", {{"type", "number"}}}};
+        return InputKey<C>(key, {{"description", doc}, {"type", "array"}, {"items", numbers}}, [](ConfigObject& from, const std::string& name, C&) {
+            if (!from.raw(name).is_array()) from.fail(name, "is no list");
+        }).optional();
+    };
     const Json run = run_schema();
     Json scenario = object_schema("What ran, as a run config (run.schema.json); sim compare needs it. Without a host it is replay.");
     for (const char* key : {"required", "properties", "anyOf"}) scenario[key] = run[key];
@@ -71,6 +77,7 @@ InputKeys<CaseText> case_file_keys() {
         list_key<C>("runs", &C::runs, "Runs of the measuring program, each with its samples.", run_keys).optional(),
         samples_key(&C::samples).optional(),
         field<&C::stated>("makespan_us", "Median of all samples.").plain_in(positive).or_else("that median"),
+        ends("ends_us", "Of a plan with marks: ends of its tasks, in each execution."), ends("stream_ends_us", "Ends of its streams, in each execution."),
         InputKey<C>("spans", spans_schema(), [](ConfigObject& from, const std::string&, C& to) { to.timeline = read_spans(from); }).optional(),
         InputKey<C>("tolerance", keys_schema("What is claimed of the prediction of this case.", case_tolerance_keys()), [](ConfigObject& from, const std::string& key, C& to) {
             ConfigObject claim = from.object(key);

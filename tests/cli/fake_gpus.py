@@ -37,12 +37,21 @@ def ends_of(plan):
     return [ends] * plan["measure"]["repeats"]
 
 
-def result(number, line):
-    if line.startswith("{"):
-        plan = json.loads(line)
+def results(number, line):
+    """One, or one for each plan of a list."""
+    if not line.startswith(("{", "[")):
+        return [result(number, line)]
+    rows = []
+    for plan in json.loads(f"[{line}]" if line.startswith("{") else line):
+        measure = plan.get("measure", {})
+        repeats = measure.get("repeats", 1)
         row = {"schema": 1, "kind": "overlap", "plan": number, "date": "2026-11-24T00:00:00Z", "scenario": {"plan": plan}, "unit": "us",
-               "makespan_us": 10.0, "samples_us": [10.0]}
-        return {**row, "ends_us": ends_of(plan)} if plan.get("measure", {}).get("marks") else row
+               "makespan_us": 10.0, "samples_us": [10.0] * repeats, "stream_ends_us": [[10.0, 20.0]] * repeats}
+        rows.append({**row, "ends_us": ends_of(plan)} if measure.get("marks") else row)
+    return rows
+
+
+def result(number, line):
     kind, *words = line.split()
     return {"kind": kind, "pass": 1, "case_line": number, **dict(word.split("=") for word in words), "unit": "us", "median": 10.0,
             "min": 10.0, "p90": 10.0, "runs": 1, **KNOWN.get(kind, {}), "samples": [10.0]}
@@ -68,7 +77,8 @@ def main(cases, out, seconds):
         for number, line in enumerate(lines, 1):
             if time.monotonic() - begun > seconds:
                 break
-            row, happens = result(number, line), fault(line)
+            rows, happens = results(number, line), fault(line)
+            row = rows[-1]
             time.sleep(float(os.environ.get("FAKE_CASE_S", 0)))
             if happens == "hang":
                 time.sleep(1000)
@@ -84,8 +94,10 @@ def main(cases, out, seconds):
             if happens == "slow":
                 row["chain_us"] *= 2
             if happens == "fail":
-                row = {key: value for key, value in row.items() if key in ("kind", "pass", "case_line")} | {"error": "3 words are wrong"}
+                row = {key: value for key, value in row.items() if key in ("kind", "pass", "case_line", "plan")} | {"error": "3 words are wrong"}
                 failed = 1
+            for one in rows[:-1] if happens != "fail" else []:
+                write(one)
             write(row)
     part.rename(out)
     sys.exit(failed)

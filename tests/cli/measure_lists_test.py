@@ -1,13 +1,16 @@
 """The lists of scripts/measure fit the machine that they are for; shipped ones are what the scripts write; programs are built."""
+import gzip
 import json
 import os
 import re
+import statistics
 import subprocess
 import sys
 import unittest.mock
 
-from measure_case import HIP, MeasureTestCase
+from measure_case import HIP, ROOT, MeasureTestCase
 
+import as_plans
 import first
 import lists
 import single
@@ -25,7 +28,9 @@ def reach(gpus):
 
 
 def keys_of(kind):
-    """{key: microbench's own value or ''} of a kind of case, from its source."""
+    """{key: its own value or ''} of a kind of case, which microbench's source says where it measures the kind."""
+    if kind in as_plans.PARTS:
+        return as_plans.KEYS[kind]
     text = (HIP / FILES.get(kind, f"{kind}.cpp")).read_text()
     if "gemm_keys" in text:
         text = (HIP / "gemm_case.hpp").read_text() + text
@@ -92,16 +97,57 @@ class MeasureLists(MeasureTestCase):
         for file in ("gemm", "local", "two_gpus", "four_gpus", "beside", "energy"):
             self.assertGreater(len(list(single.singles(getattr(first, file)(machine)))), 0)
 
+    def test_spread_sizes_are_whole_pages_from_half_to_all_of_a_size_and_evenly_so(self):
+        size = 64 << 20
+        sizes = [as_plans.spread_size(size, number) for number in range(1000)]
+        self.assertEqual((sizes[0], as_plans.spread_size(4096, 7)), (size, 4096))
+        self.assertEqual({one % 4096 for one in sizes}, {0})
+        self.assertTrue(all(size / 2 <= one <= size for one in sizes))
+        for tenth in range(5):
+            self.assertAlmostEqual(sum(min((one - size // 2) * 10 // size, 4) == tenth for one in sizes), 200, delta=2)
+        self.assertAlmostEqual(sum(sizes) / 1000, 0.75 * size, delta=0.001 * size)
+
     def test_shipped_lists_are_those_of_generate(self):
         shipped = {path.name: path.read_text() for path in (HIP / "cases").glob("*.cases")}
         folder = self.folder / "cases"
         folder.mkdir()
-        for name in ("generate.py", "lists.py"):
+        for name in ("generate.py", "lists.py", "as_plans.py", "single.py"):
             (folder / name).write_text((HIP / "cases" / name).read_text())
         subprocess.run([sys.executable, folder / "generate.py"], check=True)
         written = {path.name: path.read_text() for path in folder.glob("*.cases")}
-        self.assertGreater(len(written), 10)
+        self.assertGreater(len(written), 5)
         self.assertEqual(written, {name: shipped[name] for name in written})
+
+
+class MeasuredByPlans(MeasureTestCase):
+    """Copies, beside GEMMs and not, on two H200 by plans and by the programs that plans replaced (traces/h200_2/notes.md)."""
+    KEYS = ("agent", "transfer", "pattern", "chunks", "row", "blocks", "size", "detail", "work", "m", "n", "k", "units", "beside", "priority",
+            "first", "sizes", "everywhere", "at")
+    # Of a kind and quantity: cases; how far the middle one and nine of ten are apart at most, relative to its time (gemm_first: a fraction)
+    AGREE = [("peer_copy", "median", 83, 0.007, 0.06), ("interference", "alone_us", 55, 0.001, 0.002),
+             ("interference", "median", 54, 0.003, 0.013), ("interference", "copy_us", 55, 0.007, 0.029),
+             ("interference", "copy_alone_us", 55, 0.002, 0.01), ("first_served", "gemm_first", 12, 0.001, 0.08),
+             ("late_copy", "median", 36, 0.05, 0.25)]
+
+    def medians(self, name):
+        found = {}
+        with gzip.open(ROOT / "traces/h200_2/microbenchmarks_2026_11" / f"{name}.jsonl.gz", "rt") as file:
+            for row in map(json.loads, file):
+                case = (row["kind"], *(str(row.get(key)) for key in self.KEYS))
+                for quantity in ("median", "alone_us", "copy_us", "copy_alone_us", "gemm_first"):
+                    if row.get(quantity) is not None:
+                        found.setdefault((case, quantity), []).append(row[quantity])
+        return {key: statistics.median(values) for key, values in found.items()}
+
+    def test_old_programs_and_plans_agree(self):
+        old, new = self.medians("old_programs"), self.medians("plans")
+        for kind, quantity, count, middle, most in self.AGREE:
+            with self.subTest(kind=kind, quantity=quantity):
+                apart = sorted(abs(new[key] - time) / (1 if quantity == "gemm_first" else time) for key, time in old.items()
+                               if key[0][0] == kind and key[1] == quantity)
+                self.assertEqual(len(apart), count)
+                self.assertLessEqual(statistics.median(apart), middle)
+                self.assertLessEqual(apart[9 * count // 10], most)
 
 
 class MeasurePlans(MeasureTestCase):

@@ -10,9 +10,10 @@ from hip_program import ROOT, ProgramTestCase, run_tests
 sys.path.insert(0, str(ROOT / "models" / "calibration" / "hip"))
 
 from measure import pieces  # noqa: E402
+import as_plans  # noqa: E402
 
 CASES = ROOT / "models" / "calibration" / "hip" / "cases"
-KINDS = "allowed: gemm, peer_copy, local_copy, memory, latency, interference, late_copy, first_served, residency, sustained, energy"
+KINDS = "allowed: gemm, local_copy, memory, latency, residency, sustained, energy"
 WHOLE = "allowed: a whole number from 0"
 BYTES = "allowed: bytes, such as 4096, 4KiB, 16MiB, 1GiB"
 MANY = ",".join(["1"] * 100)
@@ -84,6 +85,9 @@ class Microbench(ProgramTestCase):
             facts = {"gpus": gpus, "compute_units": units, "peer_access": [[1] * gpus] * gpus}
             lines, _, _ = pieces.make(facts, 24, 1, "none here")
             for file, cases in lines.items():
+                cases = [line for line in cases if line.split()[0] not in as_plans.PARTS]
+                if not cases:
+                    continue
                 (self.folder / "of.cases").write_text("\n".join(cases) + "\n")
                 with self.subTest(gpus=gpus, file=file):
                     self.assertRegex(self.refusal("of.cases", "--seconds", "3"), "^no GPU: .")

@@ -5,7 +5,6 @@
 #include <catch2/catch.hpp>
 #include <fstream>
 
-#include "models/calibration/hip/spread_size.hpp"
 #include "models/calibration/measurements/measured_gemms.hpp"
 #include "tests/test_support.hpp"
 
@@ -124,24 +123,6 @@ TEST_CASE("two kernels may start in the same step of the GPU's clock") {
     std::string launch = row;
     launch.replace(launch.find("mark_apart"), 10, "launch");
     CHECK_THAT(file.error(machine + launch), Catch::EndsWith("/min: is 0, expected a number > 0"));
-}
-
-TEST_CASE("spread sizes are whole pages from half to all of a size, and evenly so") {
-    const std::size_t size = 64 << 20;
-    CHECK(spread_size(size, 0) == size);
-    CHECK(spread_size(4096, 7) == 4096);
-    std::vector<int> tenths(5);
-    double sum = 0;
-    for (int number = 0; number < 1000; ++number) {
-        const std::size_t one = spread_size(size, number);
-        REQUIRE(one % 4096 == 0);
-        REQUIRE(one >= size / 2);
-        REQUIRE(one <= size);
-        ++tenths[std::min<std::size_t>((one - size / 2) * 10 / size, 4)];
-        sum += static_cast<double>(one) / static_cast<double>(size);
-    }
-    for (const int count : tenths) CHECK(std::abs(count - 200) <= 2);
-    CHECK(sum / 1000 == Approx(0.75).epsilon(0.001));
 }
 
 TEST_CASE("units, kinds, schema and repeated cases are checked") {

@@ -58,12 +58,12 @@ void by_kernel(const Copy& copy, int blocks, hipStream_t stream) {
     check_launch();
 }
 
-void by_dma(const Copy& copy, bool peer_call, hipStream_t stream) {
+void by_dma(const Copy& copy, hipStream_t stream) {
     const std::size_t bytes = copy.from.rows * copy.from.row_bytes;
     if (!flat(copy.from) || !flat(copy.to))
         check(hipMemcpy2DAsync(copy.destination, copy.to.pitch, copy.source, copy.from.pitch,
                                copy.from.row_bytes, copy.from.rows, hipMemcpyDeviceToDevice, stream));
-    else if (copy.source_gpu != copy.destination_gpu && peer_call)
+    else if (copy.source_gpu != copy.destination_gpu)
         check(hipMemcpyPeerAsync(copy.destination, copy.destination_gpu, copy.source, copy.source_gpu, bytes,
                                  stream));
     else
@@ -75,7 +75,7 @@ void by_dma(const Copy& copy, bool peer_call, hipStream_t stream) {
 Operation copy_operation(const Copy& copy, Agent agent) {
     return [copy, agent](hipStream_t stream) {
         if (agent.dma)
-            by_dma(copy, agent.peer_call, stream);
+            by_dma(copy, stream);
         else
             by_kernel(copy, agent.blocks, stream);
     };

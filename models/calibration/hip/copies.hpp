@@ -9,7 +9,6 @@ namespace overlap::hip {
 struct Agent {
     bool dma = true;
     int blocks = 0;
-    bool peer_call = true;  ///< contiguous DMA between GPUs: hipMemcpyPeerAsync, else hipMemcpyAsync
 };
 
 /// `from` and `to` have the same rows and row length; their pitches may differ.

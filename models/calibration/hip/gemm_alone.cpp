@@ -32,7 +32,7 @@ Result run(Machine& machine, const Case& c) {
     double* clock = take_clocks(machine, gpu, 1);
     const auto release = [&](std::int64_t count, bool mark_each) {
         rest(machine, gpu, clock);
-        Lane lane{gpu, std::vector<Operation>(count, one), false, mark_each};
+        Lane lane{gpu, std::vector<Operation>(count, one), mark_each};
         if (mark_each) lane.operations.push_back([&](hipStream_t stream) { count_clock(clock, stream); });
         return run_lanes(machine, {lane})[0];
     };

@@ -3,7 +3,6 @@
 #include "models/calibration/hip/lanes.hpp"
 
 #include <algorithm>
-#include <future>
 #include <map>
 
 namespace overlap::hip {
@@ -55,34 +54,11 @@ std::vector<Marked> mark(Machine& machine, const std::vector<Lane>& lanes) {
     std::map<int, int> next_stream;
     for (const Lane& lane : lanes) {
         const auto event = [&] { return machine.event(lane.gpu, next_event[lane.gpu]++); };
-        marked.push_back(
-            {&lane, machine.stream(lane.gpu, next_stream[lane.gpu]++, lane.high_priority), event(), {}});
+        marked.push_back({&lane, machine.stream(lane.gpu, next_stream[lane.gpu]++), event(), {}});
         for (std::size_t i = 0; i < (lane.mark_each ? lane.operations.size() : 1); ++i)
             marked.back().ends.push_back(event());
     }
     return marked;
-}
-
-void enqueue(const Machine& machine, const std::vector<Marked>& lanes, Enqueue order) {
-    for (const Marked& lane : lanes) lane.begin();
-    if (order == Enqueue::lanes)
-        for (const Marked& lane : lanes) lane.enqueue_all();
-    if (order == Enqueue::steps) {
-        std::size_t longest = 0;
-        for (const Marked& lane : lanes) longest = std::max(longest, lane.lane->operations.size());
-        for (std::size_t step = 0; step < longest; ++step)
-            for (const Marked& lane : lanes)
-                if (step < lane.lane->operations.size()) lane.enqueue(step);
-    }
-    if (order == Enqueue::threads) {
-        std::vector<std::future<void>> threads;
-        for (int gpu = 0; gpu < machine.gpus(); ++gpu)
-            threads.push_back(std::async(std::launch::async, [&lanes, gpu] {
-                for (const Marked& lane : lanes)
-                    if (lane.lane->gpu == gpu) lane.enqueue_all();
-            }));
-        for (auto& thread : threads) thread.get();
-    }
 }
 
 }  // namespace
@@ -113,9 +89,10 @@ double LaneTimes::duration(std::size_t operation) const {
     return ends[operation] - (operation == 0 ? start : ends[operation - 1]);
 }
 
-std::vector<LaneTimes> run_lanes(Machine& machine, const std::vector<Lane>& lanes, Enqueue order) {
+std::vector<LaneTimes> run_lanes(Machine& machine, const std::vector<Lane>& lanes) {
     const std::vector<Marked> events = mark(machine, lanes);
-    enqueue(machine, events, order);
+    for (const Marked& lane : events) lane.begin();
+    for (const Marked& lane : events) lane.enqueue_all();
     gate().open();
     machine.synchronize();
 

@@ -13,7 +13,6 @@ using Operation = std::function<void(hipStream_t)>;
 struct Lane {
     int gpu = 0;
     std::vector<Operation> operations;
-    bool high_priority = false;
     bool mark_each = true;  ///< an event after every operation; else only after the last
     double delay_us = 0;    ///< start after the release
 };
@@ -26,15 +25,10 @@ struct LaneTimes {
     double duration(std::size_t operation) const;
 };
 
-/// Order in which the host enqueues: lane after lane; one operation of every lane in turn; or one host thread
-/// for each GPU, all at once, each lane after lane. DMA engines may serve commands in that order.
-enum class Enqueue { lanes, steps, threads };
-
-/// Enqueues every lane behind a kernel that spins on a word in pinned host memory, then sets that word. This
+/// Enqueues lane after lane, each behind a kernel that spins on a word in pinned host memory, then sets that word. This
 /// keeps host launch time out and starts all GPUs together. The release of a GPU is the start of its first
 /// lane. At most a few hundred operations a lane: a full launch queue would wait for the gate for ever.
-std::vector<LaneTimes> run_lanes(Machine& machine, const std::vector<Lane>& lanes,
-                                 Enqueue order = Enqueue::lanes);
+std::vector<LaneTimes> run_lanes(Machine& machine, const std::vector<Lane>& lanes);
 
 /// The longest of the GPUs' times from release to last end, µs.
 double makespan(const std::vector<LaneTimes>& times);

@@ -52,7 +52,7 @@ Operation small_pull(Machine& machine) {
 
 /// Steps on one stream.
 double chain(Machine& machine, const std::vector<Operation>& step, int count, bool mark_each) {
-    Lane lane{0, {}, false, mark_each};
+    Lane lane{0, {}, mark_each};
     for (int i = 0; i < count; ++i) lane.operations.insert(lane.operations.end(), step.begin(), step.end());
     const LaneTimes times = run_lanes(machine, {lane})[0];
     return (times.end() - times.start) / count;

@@ -8,21 +8,16 @@
 namespace overlap::hip {
 
 Question gemm_alone();
-Question peer_copy();
 Question local_copy();
 Question memory_rate();
 Question latency();
-Question interference();
-Question late_copy();
-Question first_served();
 Question residency();
 Question sustained();
 Question energy();
 
 const std::vector<Question>& questions() {
-    static const std::vector<Question> all = {gemm_alone(), peer_copy(),    local_copy(), memory_rate(),
-                                              latency(),    interference(), late_copy(),  first_served(),
-                                              residency(),  sustained(),    energy()};
+    static const std::vector<Question> all = {gemm_alone(), local_copy(), memory_rate(), latency(),
+                                              residency(),  sustained(),  energy()};
     return all;
 }
 

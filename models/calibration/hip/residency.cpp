@@ -3,7 +3,7 @@
 // GEMM after GEMM on one stream of GPU 0, `wait_us` after the release. Beside them, `late_us` after the
 // release, `count` kernels one after the other, whose thread blocks record begin, end and compute unit:
 //   beside=hold        blocks that hold one compute unit each for hold_us and do nothing
-//   beside=local_cu    copies of `size` within the GPU, as in beside.hpp
+//   beside=local_cu    copies of `size` within the GPU, as of `interference`
 //   beside=cu_in       copies of `size` that read GPU 1's memory
 //   beside=cu_push     copies of `size` that write GPU 1's memory
 // Samples: time of the first GEMM, µs. More fields:

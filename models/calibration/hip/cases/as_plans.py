@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Cases of copies, alone and beside GEMMs, as plans, which `replay` measures and `sim --plan` simulates; and back to rows of a table.
 
-as_plans.py LIST… [--topology NAME] [--units N]   writes a line of plans for each case of these lists
-as_plans.py --rows RESULTS                        prints what replay measured of them as rows that `sim calibrate` reads
+as_plans.py LIST… [--gpus N] [--units N] [--topology NAME]   prints the plans of these lists, of lists.py or files, for a machine
+as_plans.py --rows RESULTS                                   prints what replay measured of them as rows that `sim calibrate` reads
 
 Kinds and their keys, in lists as in ../README.md:
 peer_copy     copies between GPUs. pattern: pair, both_ways (0 with 1, and back), one_with_all, all_with_one (0 and its peers), ring (r with
@@ -18,16 +18,25 @@ import pathlib
 import statistics
 import sys
 
+import lists
 import single
 
 PARTS = {"peer_copy": ["all"], "interference": ["work", "copies", "both"], "late_copy": ["work", "copies", "late", "later"],
          "first_served": ["work", "copies", "both"]}  # of each kind, the plans of a case
+GEMM = {"m": "", "n": "", "k": "", "units": "0"}
+# Keys of a kind with what they are where a list leaves them out; "" has to be given.
+KEYS = {"peer_copy": {"agent": "dma", "transfer": "pull", "pattern": "pair", "gpus": "2", "blocks": "0", "chunks": "1", "row": "0",
+                      "pitch": "0", "size": "", "enqueue": "lanes", "gemms": "0", "detail": "0", "n_samples": "12"},
+        "interference": {"work": "gemm", **GEMM, "beside": "", "peers": "1", "blocks": "0", "size": "64MiB", "priority": "normal",
+                         "first": "both", "sizes": "equal", "everywhere": "0", "n_samples": "9"},
+        "late_copy": {**GEMM, "beside": "", "blocks": "0", "size": "1MiB", "priority": "normal", "wait_us": "100", "n_samples": "20"},
+        "first_served": {**GEMM, "beside": "", "blocks": "8", "size": "4MiB", "at": "", "n_samples": "30"}}
+ALSO = {"peer_copy": {"to": "packed", "call": "peer"}, "first_served": {"streams": "gemm_first"}}  # what tables of microbench told apart
 WINDOW_US, LEAST, MOST = 5000, 3, 150  # how long both sides run; tasks of a stream
 HEAD_START_US, LATE_GEMMS, LOCAL_WORK = 100, 6, 256 << 20
 GEMMS_BESIDE = {"m": 4096, "n": 2560, "k": 8192}
 # Roughly, to choose how many tasks fill the window.
 FLOP_PER_US, LINK, LINK_OF_A_BLOCK, LOCAL, LOCAL_OF_A_BLOCK = 700e6, 380e3, 46e3, 1900e3, 43e3  # bytes per us
-REPEATS = {"peer_copy": 12, "interference": 9, "late_copy": 20, "first_served": 30}
 STILL = {"at_peak_clock": False, "cold_caches": False}
 
 
@@ -43,7 +52,7 @@ def wait(us):
 
 def copy(own, peer, leaves, pushes, keys, size):
     """A copy by `own` or, where the peer pulls what leaves, by `peer`."""
-    agent = {"agent": "cu", "copy_cus": single.number(keys, "blocks", 8)} if keys.get("agent") == "cu" else {}
+    agent = {"agent": "cu", "copy_cus": single.number(keys, "blocks")} if keys.get("agent") == "cu" else {}
     row = single.number(keys, "row")
     pieces = {"run_bytes": row} if row and row < size else {}
     if own == peer:
@@ -53,7 +62,7 @@ def copy(own, peer, leaves, pushes, keys, size):
 
 
 def spread_size(size, number):
-    """As in spread_size.hpp."""
+    """As size_of in ../../problems/beside_chains.cpp."""
     steps = number * 0.6180339887498949
     return -int(-(size // 4096) * (1 - steps % 1 / 2) // 1) * 4096
 
@@ -97,7 +106,7 @@ class Beside:
         self.keys, self.kind = keys, keys["beside"]
         self.local = self.kind.startswith("local")
         self.peers = single.number(keys, "peers", 1)
-        self.size = single.number(keys, "size", {"interference": 64 << 20}.get(keys["of"], (4 if keys["of"] == "first_served" else 1) << 20))
+        self.size = single.number(keys, "size")
         everywhere = keys.get("everywhere") == "1"
         self.own = range(self.peers + 1 if everywhere else 1)
         self.gpus = 1 if self.local and not everywhere else self.peers + 1
@@ -156,7 +165,7 @@ def late_copy(keys, repeats, units):
 
 def first_served(keys, repeats, units):
     both = Beside(keys, units)
-    measure = {"repeats": repeats, "warm_ups": 1, **STILL, "marks": True}
+    measure = {"repeats": repeats, "warm_ups": 1, "cold_caches": False}
     middle = keys["at"] == "middle"
     copies = both.copies([both.size])
     race = plan(both.gpus, both.work(2 if middle else 1) + copies, measure)
@@ -166,17 +175,15 @@ def first_served(keys, repeats, units):
 
 
 def plans_of(kind, keys, units, topology=None):
-    """Plans of a case, by what they are for. The description says which case and which of its plans."""
-    repeats = single.number(keys, "n_samples", REPEATS[kind])
-    plans = peer_copy(keys, repeats) if kind == "peer_copy" else globals()[kind]({**keys, "of": kind}, repeats, units)
+    """Plans of a case, which are executed in turn: a line for replay. The description says which case and which of its plans."""
+    given = {**KEYS[kind], **keys}
+    unknown, lacks = [key for key in keys if key not in KEYS[kind]], [key for key in given if given[key] == ""]
+    if unknown or lacks:
+        raise ValueError(f"{single.text(kind, keys)}: {'has no key ' + unknown[0] if unknown else 'needs ' + lacks[0]}")
+    repeats = single.number(given, "n_samples")
+    plans = peer_copy(given, repeats) if kind == "peer_copy" else globals()[kind](given, repeats, units)
     config = {"config": {"topology": topology}} if topology else {}
     return [{"schema": 2, "description": f"{single.text(kind, keys)}: {name}", **config, **one} for name, one in plans.items()]
-
-
-def has_plans(kind, keys):
-    """Not those that need another call, other threads, or rows at the destination."""
-    return (kind in PARTS and keys.get("call", "peer") == "peer" and keys.get("enqueue") != "threads" and keys.get("to") != "strided"
-            and keys.get("streams", "gemm_first") == "gemm_first" and not keys.get("beside", "").endswith("memcpy"))
 
 
 class Marked:
@@ -224,7 +231,7 @@ def interference_row(measured):
 
 
 def late_copy_row(measured):
-    alone = statistics.median(measured["copies"]["samples_us"])
+    alone = statistics.median(ends[-1] for ends in measured["copies"]["ends_us"])
     late = [[ends[-1] - ends[-2] for ends in measured[name]["ends_us"]] for name in ("late", "later")]
     gemms = [ends[3] - ends[2] for ends in measured["work"]["ends_us"]]
     return {"samples": [us for pair in zip(*late) for us in pair], "alone_us": alone, "gemm_alone_us": statistics.median(gemms)}
@@ -233,7 +240,7 @@ def late_copy_row(measured):
 def first_served_row(measured):
     copy_us, gemm_us = (statistics.median(measured[name]["samples_us"]) for name in ("copies", "work"))
     middle = gemm_us if len(Marked(measured["both"]).tasks) == 3 else 0
-    samples = [ends[-1] - copy_us - middle for ends in measured["both"]["ends_us"]]
+    samples = [copied - copy_us - middle for _, copied in measured["both"]["stream_ends_us"]]
     return {"samples": samples, "alone_us": copy_us, "gemm_alone_us": gemm_us,
             "gemm_first": sum(extra > gemm_us / 2 for extra in samples) / len(samples)}
 
@@ -248,17 +255,9 @@ def peer_copy_row(measured):
             "ends_us": [[ends[task] for lane in lanes for task in lane] for ends in row["ends_us"]]}
 
 
-DEFAULTS = {"peer_copy": {"agent": "dma", "transfer": "pull", "pattern": "pair", "gpus": "2", "blocks": "0", "chunks": "1", "row": "0",
-                          "to": "packed", "call": "peer", "enqueue": "lanes", "gemms": "0", "detail": "0", "n_samples": "12"},
-            "interference": {"work": "gemm", "units": "0", "peers": "1", "blocks": "0", "size": "64MiB", "priority": "normal",
-                             "first": "both", "sizes": "equal", "everywhere": "0"},
-            "late_copy": {"units": "0", "blocks": "0", "size": "1MiB", "priority": "normal", "wait_us": "100"},
-            "first_served": {"blocks": "8", "size": "4MiB", "streams": "gemm_first"}}
-
-
 def row_of(kind, keys, measured):
     """A case as a table has it. `measured`: replay's results of its plans, by what they are for."""
-    given = {**DEFAULTS[kind], **keys}
+    given = {**KEYS[kind], **keys, **ALSO.get(kind, {})}
     fields = {key: value if not value[0].isdigit() or key == "detail" else single.number(given, key) for key, value in given.items()}
     for key in ("everywhere", "detail"):
         if key in fields:
@@ -270,7 +269,7 @@ def row_of(kind, keys, measured):
     samples = more.pop("samples")
     times = sorted(samples) or [None]
     return {"kind": kind, **fields, "unit": "us", "median": statistics.median(times), "min": times[0],
-            "p90": times[-(-len(times) * 9 // 10) - 1], "runs": len(samples), **more, "samples": samples}
+            "p90": times[(len(times) - 1) * 9 // 10], "runs": len(samples), **more, "samples": samples}
 
 
 def rows_of(lines):
@@ -286,7 +285,7 @@ def rows_of(lines):
 
 
 def main(arguments):
-    flags = {"--topology": None, "--units": "132", "--rows": None}
+    flags = {"--topology": None, "--gpus": "4", "--units": "132", "--rows": None}
     names = []
     while arguments:
         word = arguments.pop(0)
@@ -303,11 +302,12 @@ def main(arguments):
         return
     if not names:
         sys.exit(__doc__)
+    machine = lists.Machine(int(flags["--gpus"]), int(flags["--units"]))
     for name in names:
-        for kind, keys in single.singles(pathlib.Path(name).read_text(encoding="utf-8").splitlines()):
-            if has_plans(kind, keys):
-                for one in plans_of(kind, keys, int(flags["--units"]), flags["--topology"]):
-                    print(json.dumps(one, separators=(",", ":")))
+        lines = getattr(lists, name)(machine) if hasattr(lists, name) else pathlib.Path(name).read_text(encoding="utf-8").splitlines()
+        for kind, keys in single.singles(lines):
+            if kind in PARTS:
+                print(json.dumps(plans_of(kind, keys, machine.units, flags["--topology"]), separators=(",", ":")))
 
 
 if __name__ == "__main__":

@@ -34,7 +34,7 @@ def two_gpus(machine):
     yield "latency what=gpu_hop,dma,dma_kernel_hop,kernel_dma_stream,flag_hop,host_dma"
     yield "peer_copy agent=dma transfer=pull,push pattern=pair,both_ways size=4KiB,16KiB,64KiB,256KiB,1MiB,4MiB,16MiB,256MiB"
     yield f"peer_copy agent=cu blocks=8,32 transfer=pull,push pattern=pair,both_ways size={SOME}"
-    yield "peer_copy agent=dma row=4KiB pitch=16KiB to=packed,strided transfer=pull,push size=1MiB,64MiB"
+    yield "peer_copy agent=dma row=4KiB pitch=16KiB transfer=pull,push size=1MiB,64MiB"
     yield "peer_copy agent=dma transfer=pull,push pattern=pair chunks=4 size=1MiB,16MiB"
     for shape in TWO:
         yield f"interference m={shape} beside=dma_in,dma_out,dma_push"

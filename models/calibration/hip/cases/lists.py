@@ -143,16 +143,15 @@ def two_gpus(machine):
     yield "peer_copy agent=dma transfer=pull,push pattern=pair,both_ways chunks=2,4,8 size=64KiB,1MiB,4MiB,16MiB"
     yield "peer_copy agent=cu blocks=16 transfer=pull,push pattern=pair chunks=2,4,8 size=64KiB,1MiB,4MiB,16MiB"
     for row, pitch in ROWS:
-        strided = f"row={row} pitch={pitch} to=packed,strided transfer=pull,push size=256KiB,1MiB,4MiB,16MiB,64MiB,256MiB"
+        strided = f"row={row} pitch={pitch} transfer=pull,push size=256KiB,1MiB,4MiB,16MiB,64MiB,256MiB"
         yield f"peer_copy agent=dma {strided}"
         yield f"peer_copy agent=cu blocks=16 {strided}"
-    yield f"peer_copy agent=dma call=memcpy transfer=pull,push pattern=pair size={SIZES}"
     yield "peer_copy agent=dma transfer=pull pattern=pair,both_ways n_samples=64 detail=0,1 size=4KiB,1MiB,64MiB"
     yield "latency what=gpu_hop,dma,dma_kernel_hop,kernel_dma_stream,flag_hop,host_dma"
     yield "sustained m=8192 n=8192 k=8192 gpus=2 duration_ms=1000"
     yield "# Beside GEMMs."
     for shape in BESIDE:
-        yield f"interference m={shape} beside=dma_in,dma_in_memcpy,dma_out,dma_push"
+        yield f"interference m={shape} beside=dma_in,dma_out,dma_push"
         yield f"interference m={shape} beside=cu_in,cu_out,cu_push blocks=8,16,32"
         yield f"interference m={shape} beside=dma_in everywhere=1"
         yield f"interference m={shape} beside=cu_in blocks=16 everywhere=1"
@@ -175,10 +174,9 @@ def four_gpus(machine):
     yield "# All GPUs from all peers at once by DMA: modes, so every sample and every copy's end."
     yield f"peer_copy gpus={machine.gpus} pattern=all_at_once transfer=pull,push n_samples=64 detail=1 size=1MiB,4MiB,16MiB,64MiB,256MiB"
     yield f"peer_copy gpus={machine.gpus} pattern=all_at_once transfer=pull,push n_samples=64 detail=0 size=16MiB,64MiB"
-    yield "# The same by other calls and enqueued in other orders."
-    yield f"peer_copy gpus={machine.gpus} pattern=all_at_once call=memcpy transfer=pull,push n_samples=64 detail=1 size=16MiB,64MiB,256MiB"
-    yield f"peer_copy gpus={machine.gpus} pattern=all_at_once enqueue=steps,threads transfer=pull,push n_samples=64 detail=1 size=16MiB,64MiB"
-    yield f"peer_copy gpus={machine.gpus} pattern=rotation call=peer,memcpy enqueue=lanes,steps,threads transfer=pull,push n_samples=24 detail=1 size=16MiB,64MiB"
+    yield "# The same enqueued in another order."
+    yield f"peer_copy gpus={machine.gpus} pattern=all_at_once enqueue=steps transfer=pull,push n_samples=64 detail=1 size=16MiB,64MiB"
+    yield f"peer_copy gpus={machine.gpus} pattern=rotation enqueue=lanes,steps transfer=pull,push n_samples=24 detail=1 size=16MiB,64MiB"
     yield f"peer_copy gpus={machine.gpus} pattern=all_at_once,rotation row=4KiB pitch=16KiB transfer=pull n_samples=24 detail=1 size=16MiB,64MiB"
     yield f"peer_copy gpus={machine.gpus} pattern=all_at_once n_samples=64 detail=1 chunks=4 size=4MiB,16MiB,64MiB"
     yield f"peer_copy gpus={machine.gpus} pattern=all_at_once n_samples=64 detail=1 gemms=6 size=16MiB,64MiB"
@@ -193,7 +191,7 @@ def four_gpus(machine):
     yield f"sustained m=8192 n=8192 k=8192 gpus={machine.gpus} duration_ms=1000"
     yield "# Beside GEMMs."
     for shape in BESIDE:
-        yield f"interference m={shape} peers={machine.gpus - 1} beside=dma_in,dma_in_memcpy,dma_out,dma_push"
+        yield f"interference m={shape} peers={machine.gpus - 1} beside=dma_in,dma_out,dma_push"
         yield f"interference m={shape} peers={machine.gpus - 1} beside=cu_in,cu_out,cu_push blocks=8,16,32"
         yield f"interference m={shape} peers={machine.gpus - 1} beside=dma_in,dma_push everywhere=1"
         yield f"interference m={shape} peers={machine.gpus - 1} beside=cu_in blocks=8,16 everywhere=1"
@@ -242,7 +240,7 @@ def redrawn(machine):
 
 def every_kind(machine, shapes):
     for shape in shapes:
-        yield f"interference m={shape} beside=dma_in,dma_in_memcpy,dma_out,dma_push"
+        yield f"interference m={shape} beside=dma_in,dma_out,dma_push"
         yield f"interference m={shape} beside=dma_in,dma_push size=4MiB,16MiB"
         yield f"interference m={shape} beside=dma_in everywhere=1"
         yield f"interference m={shape} beside=cu_in,cu_out,cu_push,local_cu blocks=8,16,32"
@@ -291,7 +289,6 @@ def at_once(machine):
     chained = f"peer_copy gpus={machine.gpus} pattern=all_at_once {some}"
     yield f"{chained} chunks=4 transfer=pull,push enqueue=lanes,steps detail=0,1 size=1MiB,4MiB,16MiB,64MiB"
     yield f"{chained} chunks=2,8 transfer=pull,push detail=0,1 size=4MiB,16MiB"
-    yield f"{chained} chunks=4 call=memcpy detail=1 size=16MiB"
     yield f"{chained} chunks=4 gemms=6 enqueue=lanes,steps detail=1 size=16MiB"
     yield f"peer_copy gpus={machine.gpus - 1} pattern=all_at_once {some} chunks=4 enqueue=lanes,steps detail=0,1 size=16MiB,64MiB"
     yield f"peer_copy gpus={machine.gpus} pattern=one_with_all,all_with_one {some} chunks=4 transfer=pull,push detail=0,1 size=1MiB,16MiB"

@@ -1,13 +1,17 @@
 """Runs a piece: microbench or replay on the cases that it lacks, until the end, a limit or a fault."""
 import ctypes
+import functools
 import json
 import os
 import signal
 import subprocess
 import time
 
-from . import pieces
+from . import pieces  # also finds the modules of ../cases
 from .folder import NUMBERS, PLAN, compact, whole_lines
+
+import as_plans  # noqa: E402
+import single  # noqa: E402
 
 # Seconds of a case before any is measured, on the host (traces/h200_4); long ones say how long they are.
 GUESS_S = {"gemm": 0.03, "interference": 0.15, "late_copy": 0.05, "first_served": 0.05, "residency": 0.1, "overlap": 0.8}
@@ -19,6 +23,16 @@ MOST_FAULTS = 3  # of runs of a piece without one result between
 
 def kind_of(piece, line):
     return "overlap" if piece.file == "replays" else line.split()[0]
+
+
+@functools.lru_cache(maxsize=None)
+def case_of(line):
+    return next(single.singles([line]))
+
+
+def is_planned(piece, line):
+    """Whether replay measures the case, by plans."""
+    return piece.file != "replays" and case_of(line)[0] in as_plans.PARTS
 
 
 def own_seconds(line):
@@ -41,7 +55,8 @@ class Rates:
         seconds, count = self.known.get(kind, (0, 0))
         if own := own_seconds(line):
             return own
-        return (seconds + GUESS_S.get(kind, 0.03) * 5) / (count + 5)
+        runs = len(as_plans.PARTS[kind]) if is_planned(piece, line) else 1
+        return (seconds + GUESS_S.get(kind, 0.03) * 5) / (count + 5) * runs
 
     def add(self, kinds, seconds):
         for kind in kinds:
@@ -67,6 +82,8 @@ class Run:
     def __init__(self, folder, programs, arena_GiB, rates, progress):
         self.folder, self.programs, self.arena_GiB = folder, programs, arena_GiB
         self.rates, self.progress = rates, progress
+        facts = folder.state["facts"]
+        self.units = int(min(facts.get("units_by_gpu") or [facts["compute_units"]]))
 
     def recover(self):
         """Keeps what a killed run had measured: its name says of which piece."""
@@ -84,6 +101,8 @@ class Run:
             limit = int(end - time.monotonic() - START_S)
             if limit < 1:
                 return None
+            lines = self.folder.lines[piece.file]
+            lacks = [i for i in lacks if is_planned(piece, lines[i]) == is_planned(piece, lines[lacks[0]])]
             got, began, fault = self.once(piece, lacks, limit)
             if fault is None and time.monotonic() + START_S + 1 >= end:
                 return None
@@ -93,7 +112,7 @@ class Run:
                 continue
             faults = 0 if got else faults + 1
             self.folder.state["warnings"].append(f"{piece.name}: {fault}")
-            lacks = self.folder.lacks(piece)
+            lacks = [i for i in self.folder.lacks(piece) if i in lacks]
             if lacks and began:  # the first that lacks is the one that the program ended in
                 self.folder.add(piece, [self.failed(piece, lacks[0], fault)])
             if faults == MOST_FAULTS:
@@ -110,20 +129,24 @@ class Run:
         """(number of new results, whether the program came to its first case, fault or None)."""
         path, cases = self.path_of(piece), self.folder.rows / f"{piece.file}.{piece.stage}.list"
         lines = self.folder.lines[piece.file]
-        replays = piece.file == "replays"
-        chosen = [lines[i] for i in lacks]
-        cases.write_text("\n".join(chosen if replays else [pieces.REFERENCE] + chosen) + "\n", encoding="utf-8")
-        self.map_path(piece).write_text(json.dumps(lacks), encoding="utf-8")
-        command = [self.programs["replay" if replays else "microbench"], cases, "--out", path, "--seconds", limit,
-                   "--arena-GiB", self.arena_GiB] + (["--spans"] if replays else [])
-        fault = self.watch(piece, [str(word) for word in command], path, lacks, limit)
-        began = self.count(path) >= (1 if replays else 2)
+        schedules, planned = piece.file == "replays", is_planned(piece, lines[lacks[0]])
+        chosen, places = [lines[i] for i in lacks], lacks
+        if planned:
+            places = [i for i in lacks for _ in as_plans.PARTS[case_of(lines[i])[0]]]  # of every result
+            chosen = [compact(as_plans.plans_of(*case_of(line), self.units)) for line in chosen]
+        by_plans = schedules or planned
+        cases.write_text("\n".join(chosen if by_plans else [pieces.REFERENCE] + chosen) + "\n", encoding="utf-8")
+        self.map_path(piece).write_text(json.dumps({"places": lacks, "plans": by_plans}), encoding="utf-8")
+        command = [self.programs["replay" if by_plans else "microbench"], cases, "--out", path, "--seconds", limit,
+                   "--arena-GiB", self.arena_GiB] + (["--spans"] if schedules else [])
+        fault = self.watch(piece, [str(word) for word in command], path, places, limit, 1 if by_plans else 2)
+        began = self.count(path) >= (1 if by_plans else 2)
         return self.collect(piece, path), began, fault
 
     def map_path(self, piece):
         return self.folder.rows / f"{piece.file}.{piece.stage}.map"
 
-    def watch(self, piece, command, path, lacks, limit):
+    def watch(self, piece, command, path, lacks, limit, first):
         """Waits for the program's end; ends it if it hangs. Returns what went wrong, or None."""
         errors = path.with_suffix(".errors")
         kinds = [kind_of(piece, self.folder.lines[piece.file][i]) for i in lacks]
@@ -136,7 +159,7 @@ class Run:
             while not self.ended(program):
                 now, length = time.monotonic(), self.size(path)
                 if length != size:
-                    count = max(0, self.count(path) - (1 if piece.file == "replays" else 2))
+                    count = max(0, self.count(path) - first)
                     if count > seen:
                         if seen:
                             self.rates.add(kinds[seen:count], now - grew)
@@ -194,9 +217,12 @@ class Run:
         mapping = self.map_path(piece)
         rows, references = [], []
         if mapping.exists():
-            lacks = json.loads(mapping.read_text(encoding="utf-8"))
-            replays = piece.file == "replays"
-            for row in self.results(path):
+            run = json.loads(mapping.read_text(encoding="utf-8"))
+            lacks, replays = run["places"], piece.file == "replays"
+            by_cases = run["plans"] and not replays
+            if by_cases:
+                rows = self.rows_of_plans(piece, self.results(path), lacks)
+            for row in [] if by_cases else self.results(path):
                 if replays and (found := PLAN.search(row)):
                     rows.append(PLAN.sub(f'"plan":{lacks[int(found[1]) - 1] + 1}', row, count=1))
                 elif found := NUMBERS.search(row):
@@ -213,6 +239,20 @@ class Run:
         for name in (path, path.with_name(path.name + ".part")):
             name.unlink(missing_ok=True)
         return len(rows)
+
+    def rows_of_plans(self, piece, results, places):
+        """Rows of the cases whose plans have run."""
+        found = {}
+        for row in results:
+            number = int(PLAN.search(row)[1])
+            found.setdefault(places[number - 1], []).append(json.loads(row))
+        rows = []
+        for place, measured in found.items():
+            kind, keys = case_of(self.folder.lines[piece.file][place])
+            if len(measured) == len(as_plans.PARTS[kind]) or "error" in measured[0] or "skipped" in measured[0]:
+                row = as_plans.row_of(kind, keys, dict(zip(as_plans.PARTS[kind], measured)))
+                rows.append(compact({"kind": row.pop("kind"), "pass": piece.number, "case_line": place + 1, **row}))
+        return rows
 
     @staticmethod
     def results(path):

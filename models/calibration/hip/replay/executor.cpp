@@ -160,8 +160,10 @@ void Executor::enqueue(bool gated, Times times) {
         for (const std::size_t before : step.waits) check(hipStreamWaitEvent(stream, marks_[before], 0));
         if (times == Times::around) check(hipEventRecord(around_[id].first, stream));
         if (gated || plan_.tasks[id].kind != PlanKind::wait) step.operation(stream);
+        // An event with a time takes microseconds, which those that wait for the mark would wait, too.
+        if (marks_[id] && times == Times::ends) check(hipEventRecord(marks_[id], stream));
         if (times != Times::none) check(hipEventRecord(around_[id].second, stream));
-        if (marks_[id]) check(hipEventRecord(marks_[id], stream));
+        if (marks_[id] && times != Times::ends) check(hipEventRecord(marks_[id], stream));
     }
     for (std::size_t stream = 0; stream < streams_.size(); ++stream) {
         on(plan_.streams[stream].gpu);
@@ -184,7 +186,8 @@ Execution Executor::run(Times times) {
     };
     Execution execution;
     for (std::size_t i = 0; i < streams_.size(); ++i)
-        execution.makespan = std::max(execution.makespan, since_release(plan_.streams[i].gpu, ends_[i]));
+        execution.stream_ends.push_back(since_release(plan_.streams[i].gpu, ends_[i]));
+    execution.makespan = *std::max_element(execution.stream_ends.begin(), execution.stream_ends.end());
     if (times == Times::none) return execution;
     std::vector<double> before(streams_.size(), 0);  // end of the last task, by stream
     for (std::size_t id = 0; id < steps_.size(); ++id) {

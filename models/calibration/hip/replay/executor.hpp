@@ -41,8 +41,9 @@ struct Span {
 };
 
 struct Execution {
-    double makespan = 0;      ///< µs from a GPU's release to its last end, largest over the GPUs
-    std::vector<Span> spans;  ///< by task; empty unless requested
+    double makespan = 0;              ///< µs from a GPU's release to its last end, largest over the GPUs
+    std::vector<double> stream_ends;  ///< by stream, µs from the release of its GPU
+    std::vector<Span> spans;          ///< by task; empty unless requested
 };
 
 /// Events with times: of streams' ends alone; after each task, which then begins with the end of the task before it on its

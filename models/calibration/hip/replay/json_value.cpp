@@ -78,7 +78,7 @@ private:
         }
         --depth_;
         // Deeper values are never requested
-        if (depth_ < 3) value.source_ = text_.substr(begin, at_ - begin);
+        if (depth_ < 4) value.source_ = text_.substr(begin, at_ - begin);
         return value;
     }
 

@@ -101,7 +101,8 @@ void fill_own_places(const PlacedPlan& placed) {
 void check_own_places(const PlacedPlan& placed) {
     const Plan& plan = *placed.plan;
     std::set<std::pair<std::size_t, std::int64_t>> seen;
-    for (const PlanTask& task : plan.tasks) {
+    for (auto each = plan.tasks.rbegin(); each != plan.tasks.rend(); ++each) {  // the last that wrote counts
+        const PlanTask& task = *each;
         if (task.to.empty()) continue;
         const PlanBlock &from = task.from[0], &to = task.to[0];
         if (!seen.emplace(to.buffer, to.rows).second) continue;

@@ -296,9 +296,13 @@ private:
 
 }  // namespace
 
-Plan read_plan(const std::string& text) {
+std::vector<Plan> read_plans(const std::string& text) {
     const JsonValue json = JsonValue::read(text);
-    return PlanReader(json).read();
+    if (!json.is_array()) return {PlanReader(json).read()};
+    std::vector<Plan> plans;
+    for (const JsonValue& one : json.items()) plans.push_back(PlanReader(one).read());
+    if (plans.empty()) refuse(json, "is an empty list of plans");
+    return plans;
 }
 
 }  // namespace overlap::hip

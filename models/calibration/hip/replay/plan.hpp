@@ -69,7 +69,8 @@ struct Plan {
     std::vector<PlanBlock> inputs, results;
 };
 
-/// Throws UserError if `text` is no plan, or a plan that replay can't run.
-Plan read_plan(const std::string& text);
+/// The plan of a line, or the plans of a list, which are executed in turn. Throws UserError if `text` is none, or one that
+/// replay can't run.
+std::vector<Plan> read_plans(const std::string& text);
 
 }  // namespace overlap::hip

@@ -2,7 +2,7 @@
 // machine, then one measured trace for each plan (README.md describes the fields).
 //
 // Usage: replay PLANS [--out FILE] [--repeats N] [--spans] [--no-rest] [--arena-GiB N] [--seconds N]
-//   PLANS           one plan a line (sim/plan/format.md)
+//   PLANS           one plan a line (sim/plan/format.md), or a list of plans that are executed in turn
 //   --out FILE      instead of standard output; FILE.part until all is done
 //   --repeats N     timed executions of each plan (9)
 //   --spans         times of each task for every plan, not only for those with "spans": true
@@ -76,57 +76,100 @@ public:
         open_streams(machine);
     }
 
-    JsonLine run(const Plan& plan) {
-        if (plan.gpus > machine_.gpus())
-            throw UserError("needs " + std::to_string(plan.gpus) + " GPUs, this host has " +
-                            std::to_string(machine_.gpus()));
-        if (plan.gpus > 1 && !machine_.peers()) throw UserError("needs GPUs that reach each other's memory");
-        gpus_ = plan.gpus;
-        const PlacedPlan placed = place(plan);
-        const auto check = plan.placed ? check_results : check_own_places;
-        (plan.placed ? fill_inputs : fill_own_places)(placed);
-        Executor executor(machine_, gemms_, placed);
-        executor.run_first();
-        check(placed);
-        const Times times = plan.measure.marks ? Times::ends : Times::none;
-        for (int warm = 0; warm < plan.measure.warm_ups; ++warm) settled(plan, executor, times);
-        std::vector<double> samples;
-        std::vector<std::vector<double>> ends;
-        const int repeats = plan.measure.repeats ? plan.measure.repeats : arguments_.repeats;
-        for (int i = 0; i < repeats; ++i) {
-            const Execution execution = settled(plan, executor, times);
-            samples.push_back(execution.makespan);
-            ends.emplace_back();
-            for (const Span& span : execution.spans) ends.back().push_back(span.end);
+    /// What was measured of each plan. Plans of one line are executed in turn, so that each finds the GPUs as warm as the
+    /// others do.
+    std::vector<JsonLine> run(const std::vector<Plan>& plans) {
+        gpus_ = 0;
+        for (const Plan& plan : plans) {
+            if (plan.gpus > machine_.gpus())
+                throw UserError("needs " + std::to_string(plan.gpus) + " GPUs, this host has " +
+                                std::to_string(machine_.gpus()));
+            if (plan.gpus > 1 && !machine_.peers())
+                throw UserError("needs GPUs that reach each other's memory");
+            gpus_ = std::max(gpus_, plan.gpus);
         }
-        JsonLine line;
-        line.add("unit", "us").add("makespan_us", median(samples)).add("samples_us", samples);
-        if (plan.measure.marks) line.add("ends_us", ends);
-        if (plan.spans || arguments_.spans) {
-            const Execution recorded = settled(plan, executor, plan.measure.marks ? times : Times::around);
-            line.add("recorded_makespan_us", recorded.makespan).add_json("spans", spans_of(plan, recorded));
+        const std::vector<PlacedPlan> placed = place(plans);
+        std::vector<Executor> executors;
+        for (const PlacedPlan& one : placed) {
+            (one.plan->placed ? fill_inputs : fill_own_places)(one);
+            executors.emplace_back(machine_, gemms_, one);
+            executors.back().run_first();
+            check_placed(one);
         }
-        check(placed);
-        return line;
+        std::vector<Measured> measured(plans.size());
+        for (bool more = true, warm = true; more; warm = false) {
+            more = warm;
+            for (std::size_t i = 0; i < plans.size(); ++i) {
+                for (int number = 0; warm && number < plans[i].measure.warm_ups; ++number)
+                    settled(plans[i], executors[i], times_of(plans[i]));
+                if (warm || measured[i].samples.size() >= repeats_of(plans[i])) continue;
+                measured[i].add(settled(plans[i], executors[i], times_of(plans[i])));
+                more = true;
+            }
+        }
+        std::vector<JsonLine> lines;
+        for (std::size_t i = 0; i < plans.size(); ++i)
+            lines.push_back(line_of(plans[i], executors[i], measured[i]));
+        for (const PlacedPlan& one : placed) check_placed(one);
+        return lines;
     }
 
 private:
-    PlacedPlan place(const Plan& plan) {
+    struct Measured {
+        std::vector<double> samples;
+        std::vector<std::vector<double>> ends, stream_ends;
+        void add(const Execution& execution) {
+            samples.push_back(execution.makespan);
+            stream_ends.push_back(execution.stream_ends);
+            ends.emplace_back();
+            for (const Span& span : execution.spans) ends.back().push_back(span.end);
+        }
+    };
+
+    static Times times_of(const Plan& plan) { return plan.measure.marks ? Times::ends : Times::none; }
+    std::size_t repeats_of(const Plan& plan) const {
+        return plan.measure.repeats ? plan.measure.repeats : arguments_.repeats;
+    }
+    static void check_placed(const PlacedPlan& placed) {
+        (placed.plan->placed ? check_results : check_own_places)(placed);
+    }
+
+    JsonLine line_of(const Plan& plan, Executor& executor, const Measured& measured) {
+        JsonLine line;
+        line.add("unit", "us")
+            .add("makespan_us", median(measured.samples))
+            .add("samples_us", measured.samples);
+        if (plan.measure.marks)
+            line.add("ends_us", measured.ends);
+        else if (plan.measure.repeats)
+            line.add("stream_ends_us", measured.stream_ends);
+        if (plan.spans || arguments_.spans) {
+            const Execution recorded =
+                settled(plan, executor, plan.measure.marks ? Times::ends : Times::around);
+            line.add("recorded_makespan_us", recorded.makespan).add_json("spans", spans_of(plan, recorded));
+        }
+        return line;
+    }
+
+    std::vector<PlacedPlan> place(const std::vector<Plan>& plans) {
         machine_.reset();
-        PlacedPlan placed{&plan, {}};
         clocks_.clear();
         caches_.clear();
         for (int gpu = 0; gpu < gpus_; ++gpu) {
             clocks_.push_back(take_clocks(machine_, gpu, 1));
             caches_.push_back(machine_.take(gpu, more_than_a_cache));
         }
+        std::vector<PlacedPlan> all;
         try {
-            for (const PlanBuffer& buffer : plan.buffers)
-                placed.memory.push_back(machine_.take(buffer.gpu, bytes_of(buffer)));
+            for (const Plan& plan : plans) {
+                all.push_back({&plan, {}});
+                for (const PlanBuffer& buffer : plan.buffers)
+                    all.back().memory.push_back(machine_.take(buffer.gpu, bytes_of(buffer)));
+            }
         } catch (const std::runtime_error& error) {
             throw UserError(error.what());
         }
-        return placed;
+        return all;
     }
 
     Execution settled(const Plan& plan, Executor& executor, Times times) {
@@ -169,7 +212,7 @@ private:
 void refuse_single(const std::string& path, const std::vector<std::string>& lines) {
     if (lines.size() > 1) return;
     try {
-        static_cast<void>(read_plan(lines[0]));
+        static_cast<void>(read_plans(lines[0]));
     } catch (const UserError& error) {
         throw UserError(path + ": " + error.what());
     }
@@ -196,11 +239,15 @@ int run(const Arguments& arguments, const std::string& command) {
             .add("plan", static_cast<std::int64_t>(i + 1))
             .add("date", now());
         try {
-            const Plan plan = read_plan(lines[i]);
-            const Watch watch(plan.name);
-            if (!plan.system.empty()) line.add("system", plan.system);
-            line.add_json("scenario", plan.config);
-            line.append(replay.run(plan));
+            const std::vector<Plan> plans = read_plans(lines[i]);
+            const Watch watch(plans[0].name);
+            const std::vector<JsonLine> measured = replay.run(plans);
+            for (std::size_t one = 0; one < plans.size(); ++one) {
+                JsonLine own = line;
+                if (!plans[one].system.empty()) own.add("system", plans[one].system);
+                results.write(own.add_json("scenario", plans[one].config).append(measured[one]).text());
+            }
+            continue;
         } catch (const UserError& reason) {
             if (lines.size() == 1) {
                 results.discard();
