@@ -4,7 +4,7 @@
 #include <array>
 #include <cmath>
 
-#include "models/gemm_cover.hpp"
+#include "models/gemm_tiling.hpp"
 
 namespace overlap {
 namespace {

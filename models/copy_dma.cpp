@@ -14,8 +14,8 @@ namespace {
 //   first 11 us after the stream starts waiting, then every 9.2 us, but at once while a kernel runs
 //   (traces/h200_4/microbench: 1 MiB takes 20.5 us alone, 13.2 us beside GEMMs). An awaited
 //   end is an event: the stream continues after the event has been seen. A GPU polls for eight events at a time
-//   (at_once.jsonl: four 16 MiB pulls with events end at 57, 115, 172, 229 us). Where a host records marks, events without a
-//   time, a stream waits only for ends that another GPU awaits (traces/h100_2/notes.md, Pulls behind marks).
+//   (at_once.jsonl: four 16 MiB pulls with events end at 57, 115, 172, 229 us). Where a host records untimed events
+//   (cudaEventDisableTiming), a stream waits only for ends that another GPU awaits (traces/h100_2/notes.md, Pulls behind marks).
 // - MI300X: the host thread of a GPU issues copies one at a time and sees their ends one after another.
 // - Back to back: all commands and one schedule come before the first copy, the starts of the others are
 //   hidden behind the copies before, and there is one completion.
@@ -114,7 +114,7 @@ private:
         cost.switch_over = dma.switch_over;
         if (!last) return;
         if (sender && dma.poll > Seconds())
-            cost.end = Polling{dma.first_poll, dma.poll, dma.event_queues, !machine.marks};
+            cost.end = Polling{dma.first_poll, dma.poll, dma.event_queues, !machine.untimed_events};
         else
             cost.end = Completion{dma.completion, dma.completions_apart};
         if (copy.direction == Direction::push)

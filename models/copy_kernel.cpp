@@ -57,8 +57,8 @@ public:
             cost.handoffs.other_gpu = std::max(launch.remote_dependency - kernel.completion, Seconds());
         cost.setup = pull ? route.latency + kernel.pull_start : route.latency;
         BytesPerSecond narrowest(std::numeric_limits<double>::max());
-        const bool crosses = copy.crosses && !pull && shares_links(machine.topology, copy);
-        const double on_link = (1 + kernel.link_overhead) / (1 - (crosses ? kernel.crossing_loss : 0));
+        const bool all_pairs = copy.all_pairs && !pull && shares_links(machine.topology, copy);
+        const double on_link = (1 + kernel.link_overhead) / (1 - (all_pairs ? kernel.crossing_loss : 0));
         for (const std::size_t link : route.links) {
             narrowest = std::min(narrowest, machine.topology.links()[link].bandwidth);
             cost.demands.push_back({resources.link(link), on_link * copy.bytes.si()});
@@ -81,7 +81,7 @@ public:
                               .beside_tiles = pull ? kernel.pull_rate_beside_gemms : kernel.rate_beside_gemms,
                               .in_flight = pull ? kernel.peer_loads : kernel.local_loads,
                               .paired = kernel.paired_blocks,
-                              .beside_sum = kernel.rate_beside_sums}};
+                              .beside_streaming = kernel.rate_beside_sums}};
         cost.demands.push_back({resources.hbm(copy.src), copy.bytes.si()});
         cost.demands.push_back({resources.hbm(copy.dst), copy.bytes.si()});
         if (pull) cost.demands.push_back({resources.remote_read(copy.dst), copy.bytes.si()});

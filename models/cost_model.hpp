@@ -63,8 +63,8 @@ struct Blocks {
     bool to_the_end = false;
     /// How many of the blocks stand two by two, on both units of a pair, if no other copy kernel has made units single
     int paired = 0;
-    bool of_sum = false;    ///< they fill the memory of the GPU
-    double beside_sum = 1;  ///< as beside_tiles, while a task whose blocks are `of_sum` holds units
+    bool streaming = false;       ///< they fill the memory of the GPU
+    double beside_streaming = 1;  ///< as beside_tiles, while a task whose blocks are `streaming` holds units
     friend bool operator==(const Blocks&, const Blocks&) = default;
 };
 
@@ -163,7 +163,7 @@ struct MachineEvidence;
 
 /// A machine as the cost models see it: topology, resources, fitted parameters of the device. `sustained`: duration
 /// of back-to-back GEMMs, which lowers the clock (0: one kernel). `gemm_speed`: GEMM rate as a fraction of a cool
-/// GPU's (models/settled_clock.hpp). `marks`: what a GPU's streams wait for is recorded by events without a time.
+/// GPU's (models/settled_clock.hpp). `untimed_events`: what a GPU's streams wait for is recorded by events without a time (cudaEventDisableTiming).
 struct Machine {
     Topology topology;
     ResourceTable resources;
@@ -172,7 +172,7 @@ struct Machine {
     /// What is known about its prices (sim/confidence); null for machines made in a test or a fit
     std::shared_ptr<const MachineEvidence> evidence = {};
     double gemm_speed = 1;
-    bool marks = false;
+    bool untimed_events = false;
 };
 
 /// Contract: `cost` is a pure function of task and machine, and ignores all other tasks. All times are

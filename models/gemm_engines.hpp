@@ -1,6 +1,6 @@
 #pragma once
 
-#include "models/gemm_cover.hpp"
+#include "models/gemm_tiling.hpp"
 
 /// Shader engines of a chip, to which hardware deals the tiles of a GEMM.
 namespace overlap::gemm_detail {

@@ -62,7 +62,7 @@ private:
         constexpr std::size_t of_64_rows = 2;
         batch.m = std::max<std::int64_t>(
             std::llround(64 * rows.tiles[of_64_rows] / static_cast<double>(batch.batch)), 1);
-        const GemmEstimate one = estimate_gemm(batch, gemm, sustained, masked ? units : 0);
+        const GemmEstimate one = estimate_gemm(batch, gemm, sustained, {.units = masked ? units : 0});
         return {one.total(), one.hbm_traffic, std::max(std::ceil(one.waves * units), 1.0), one.waves};
     }
 

@@ -9,9 +9,9 @@ namespace overlap {
 namespace gemm_detail {
 namespace {
 
-/// The time of a problem on a cover, by its parameters. `rounds`: on engines with fewer units; null: in waves over all
+/// The time of a problem on a tiling, by its parameters. `rounds`: on engines with fewer units; null: in waves over all
 /// units.
-GemmEstimate estimate_of(const GemmShape& shape, Problem problem, const GemmParameters& p, Cover chosen,
+GemmEstimate estimate_of(const GemmShape& shape, Problem problem, const GemmParameters& p, Tiling chosen,
                          double busy, const Rounds* rounds) {
     if (shape.accumulate) problem.c_passes = problem.epilogue_factor = 2;
     const double bytes = hbm_bytes(problem, p, chosen);
@@ -58,7 +58,7 @@ double beyond_cache(const Problem& problem, const GemmParameters& p) {
 /// With some of the units of engines; `loss`: mask_loss or reserved_loss. A library does not know which: the tile is that of the whole chip.
 GemmEstimate estimate_on_engines(const GemmShape& shape, const Problem& problem, const GemmParameters& p,
                                  double busy, const Engines& engines, double units, double loss) {
-    Cover chosen = choose(problem, p);
+    Tiling chosen = choose(problem, p);
     const double tiles = problem.batch * chosen.rows * chosen.columns * chosen.split;
     const Rounds rounds = count_rounds(engines, tiles, p, loss * beyond_cache(problem, p));
     chosen.waves = tiles / units;
@@ -73,9 +73,10 @@ bool knows_engines(const GemmParameters& p) {
 }  // namespace
 }  // namespace gemm_detail
 
-GemmEstimate estimate_gemm(const GemmShape& shape, const GemmParameters& parameters, Seconds busy, int units,
-                           bool persistent, bool warm, CuMask mask) {
+GemmEstimate estimate_gemm(const GemmShape& shape, const GemmParameters& parameters, Seconds busy,
+                           const GemmRun& run) {
     using namespace gemm_detail;
+    const auto [units, mask, persistent, warm] = run;
     // Chosen by shape alone: libraries look neither at beta nor at the CU mask of their stream.
     const Problem problem = describe(shape, parameters, warm);
     if (units <= 0 || units >= parameters.compute_units)
@@ -87,8 +88,9 @@ GemmEstimate estimate_gemm(const GemmShape& shape, const GemmParameters& paramet
                                    mask == CuMask::even ? parameters.reserved_loss : parameters.mask_loss);
     const GemmParameters fewer =
         on_units(parameters, units, parameters.reserved_loss * beyond_cache(problem, parameters));
-    Cover chosen = persistent ? choose(problem, fewer, 1) : choose(problem, parameters);
-    if (!persistent) chosen = cover(problem, fewer, chosen.tile, chosen.rows, chosen.columns, chosen.split);
+    Tiling chosen = persistent ? choose(problem, fewer, 1) : choose(problem, parameters);
+    if (!persistent)
+        chosen = tiling_of(problem, fewer, chosen.tile, chosen.rows, chosen.columns, chosen.split);
     return estimate_of(shape, problem, fewer, chosen, busy.si(), nullptr);
 }
 

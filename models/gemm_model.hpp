@@ -26,12 +26,21 @@ struct GemmEstimate {
     Seconds total() const { return launch + body; }
 };
 
+/// How a GEMM is run, beside what the parameters describe.
+struct GemmRun {
+    int units = 0;               ///< compute units that it may use; 0: all
+    CuMask mask = CuMask::even;  ///< which these are
+    bool persistent = false;     ///< the kernel of a schedule that programs its own GEMM
+    bool warm = false;           ///< B lies in a cache
+    friend bool operator==(const GemmRun&, const GemmRun&) = default;
+};
+
 /// Time and demands of C[M,N] (+)= A[M,K]·B[K,N]. The time is the kernel time that a GPU profiler shows,
 /// without host launch gaps.
 ///
 /// Like a library's heuristic, the model takes the fastest of the calibrated macro-tiles and of split-K 1…16:
 ///   tile    = 2·tm·tn·⌈K/s⌉·stride / (peak/units · efficiency) + tile_fixed + tile_epilogue · tm·tn/128²
-///   stride  = 1 + stride_loss · kB of K, if rows of A and B are multiples of 512 B (gemm_cover.hpp)
+///   stride  = 1 + stride_loss · kB of K, if rows of A and B are multiples of 512 B (gemm_tiling.hpp)
 ///   compute = tile · (full waves + tail_floor + (1 − tail_floor)·f), f = filled fraction of the last wave
 ///   memory  = memory_start + (A + B + C + re-reads·miss) / rate, rate limited by HBM and by the active compute units
 ///   body    = (compute^p + memory^p)^(1/p) + split-K reduction
@@ -59,22 +68,19 @@ struct GemmEstimate {
 ///
 /// A batch is one kernel over the tiles of all its GEMMs (an estimate: no public table has batches).
 ///
-/// `units`: compute units that the kernel may use, of those that the parameters describe; 0: all. The library
+/// `run.units`: compute units that the kernel may use, of those that the parameters describe; 0: all. The library
 /// picks tile and split as if it had all units, because it does not know the CU mask of its stream. Where
 /// `engines` is given (MI300X bf16), each engine gets a part of the tiles that does not depend on the mask and works
 /// through it in rounds. Tiles of a round take as long as the number of units at work says: fewer run faster each
 /// (`lone_unit_speed`), and what they share costs more with large operands (`mask_loss`, or `reserved_loss` where the
 /// mask is even). Elsewhere tiles go to any unit, and each unit keeps its rate.
-/// `mask`: which units these are.
-///
-/// `persistent`: the kernel of a schedule that programs its own GEMM (`work_group_fused`, `flag_gated`), with one
+/// `run.persistent` (`work_group_fused`, `flag_gated`): a kernel with one
 /// work-group on each of `units`. The tile is the fastest for that number, K is not split (flags are set by finished
 /// tiles), and work-groups take tiles in turn, so engines need not have equally many units.
 ///
-/// `warm`: B lies in a cache, so memory needs no `memory_start`.
+/// `run.warm`: memory needs no `memory_start`.
 GemmEstimate estimate_gemm(const GemmShape& shape, const GemmParameters& parameters, Seconds busy = {},
-                           int units = 0, bool persistent = false, bool warm = false,
-                           CuMask mask = CuMask::even);
+                           const GemmRun& run = {});
 
 /// Factor on the body of a GEMM while `lost` units of every shader engine are taken; every engine counts as the
 /// smallest. Beside 8192^3 on MI300X, 1,184 tiles are 37 an engine: on 8 units five rounds instead of four. 1 where

@@ -18,7 +18,7 @@ public:
         const GemmParameters& parameters = machine.calibration.gemm_for(shape.dtype);
         const int units = task.gemm_cus < parameters.compute_units ? task.gemm_cus : 0;
         const GemmEstimate& estimate =
-            remembered({shape, units, task.persistent, task.cu_mask}, parameters, machine.sustained);
+            remembered({shape, {units, task.cu_mask, task.persistent}}, parameters, machine.sustained);
         Cost cost = kernel_cost(device.launch);
         cost.body = estimate.launch + estimate.body;
         const ResourceTable& resources = machine.resources;
@@ -37,9 +37,7 @@ public:
 private:
     struct OnUnits {
         GemmShape shape;
-        int units = 0;  ///< 0: all
-        bool persistent = false;
-        CuMask mask = CuMask::even;
+        GemmRun run;
         friend bool operator==(const OnUnits&, const OnUnits&) = default;
     };
 
@@ -67,10 +65,7 @@ private:
         for (const auto& [known, estimate] : estimates_)
             if (known == gemm) return estimate;
         if (estimates_.size() == most_remembered) estimates_.clear();
-        return estimates_
-            .emplace_back(gemm, estimate_gemm(gemm.shape, parameters, busy, gemm.units, gemm.persistent,
-                                              false, gemm.mask))
-            .second;
+        return estimates_.emplace_back(gemm, estimate_gemm(gemm.shape, parameters, busy, gemm.run)).second;
     }
 
     static constexpr std::size_t most_remembered = 16;

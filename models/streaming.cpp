@@ -146,7 +146,7 @@ private:
                                 .together = 2,
                                 .unit = work,
                                 .beside_tiles = stream.sum_beside_gemms,
-                                .of_sum = true}};
+                                .streaming = true}};
     }
 
     /// What ran beside it is in its duration: it takes nothing that others would miss.

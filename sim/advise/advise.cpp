@@ -19,16 +19,17 @@ namespace {
 
 /// Throws UserError if the candidates that are simulated at the same time need more memory than there is.
 void require_memory_of(const Scenario& scenario, const std::vector<Candidate>& candidates) {
-    Bytes most;
+    const Bytes available = available_memory();
+    const unsigned at_once = std::max(1U, std::thread::hardware_concurrency());
     for (const Candidate& one : candidates) {
+        Bytes needed;
         try {
-            most = std::max(most, budget_of(with_candidate(scenario, one)).memory);
+            needed = at_once * budget_of(with_candidate(scenario, one), available).memory;
         } catch (const UserError&) {  // it is not going to run
         }
+        require_memory_for("simulations of candidates, " + std::to_string(at_once) + " at a time,", needed,
+                           available);
     }
-    const unsigned at_once = std::max(1U, std::thread::hardware_concurrency());
-    require_memory_for("simulations of candidates, " + std::to_string(at_once) + " at a time,",
-                       at_once * most, available_memory());
 }
 
 /// The fastest candidate of which `fits` is true; null if there is none.
@@ -189,7 +190,7 @@ std::size_t most_simulated(const Scenario& scenario, std::size_t top) {
 
 SimulatedAdvice advise(const Scenario& scenario, const ConfigFolder& folder, std::size_t top,
                        const AllowedCandidates& allowed, const std::function<void()>& simulated) {
-    const std::function<void()> told = simulated ? simulated : [] {};
+    const std::function<void()> counted = simulated ? simulated : [] {};
     const Topology& topology = scenario.machine->topology;
     std::vector<Candidate> all = candidates_for(scenario.workload, topology);
     const auto add = [&](const Candidate& one) {
@@ -206,14 +207,14 @@ SimulatedAdvice advise(const Scenario& scenario, const ConfigFolder& folder, std
     std::ranges::copy_if(all, std::back_inserter(candidates),
                          [&](const Candidate& one) { return allowed.has(one); });
     std::string refusal;
-    advice.ranked = ranked(scenario, candidates, told, &refusal);
+    advice.ranked = ranked(scenario, candidates, counted, &refusal);
     if (advice.ranked.empty()) throw UserError("no schedule serves this scenario: " + refusal);
     const bool nothing_cut = std::ranges::all_of(advice.ranked, is_serial, &RankedCandidate::candidate);
     if (nothing_cut && !refusal.empty()) throw UserError(refusal);  // for example fewer rows than GPUs
 
     // Removes candidates that were not asked for and only serve comparisons.
     std::erase_if(all, [&](const Candidate& one) { return allowed.has(one) || one.schedule != "serial"; });
-    const std::vector<RankedCandidate> beside = ranked(scenario, all, told);
+    const std::vector<RankedCandidate> beside = ranked(scenario, all, counted);
     advice.baseline = baseline_among(advice.ranked, beside);
     Baselines baselines;
     const RunOptions options{.record = false, .baselines = &baselines};
@@ -222,7 +223,7 @@ SimulatedAdvice advise(const Scenario& scenario, const ConfigFolder& folder, std
         advice.best.push_back(run(with_candidate(scenario, one.candidate), options));
         compare_with(advice.baseline.serial.candidate.name(advice.vendors_library),
                      advice.baseline.serial.makespan, advice.best.back());
-        told();
+        counted();
     }
     advice.scenario = advice.best.front().scenario;
     const auto shard_level = [](const Candidate& one) { return find_schedule(one.schedule).shard_level; };

@@ -20,7 +20,7 @@ int gpu_of(TaskId id) {
 
 }  // namespace
 
-BuiltRanks::BuiltRanks(int all, const std::optional<Turns>& alike) : alike_(alike) {
+BuiltRanks::BuiltRanks(int all, const std::optional<Rotations>& alike) : alike_(alike) {
     if (alike_) {
         for (int rank = 0; rank < all; ++rank)
             if (alike_->representative(rank) == rank) ranks_.push_back(rank);

@@ -5,20 +5,20 @@
 #include <utility>
 #include <vector>
 
-#include "sim/topology/turns.hpp"
+#include "sim/topology/rotations.hpp"
 
 namespace overlap {
 
 /// Tasks of each rank whose tasks are built, in the order of BuiltRanks::ranks: of all ranks, unless said otherwise.
 using RankTasks = std::vector<std::vector<TaskId>>;
 
-/// The ranks whose tasks a generator adds to a graph: all, or the representatives of turns under which the others are
+/// The ranks whose tasks a generator adds to a graph: all, or the representatives of rotations under which the others are
 /// alike. Then a generator goes through the representatives only, and can still refer to any rank's tasks: a task of
 /// a rank that is not built is the task of the rank's representative, turned. A TaskId names the task of the graph in
 /// its lower 32 bits, and above them the GPU that executes it as the rank that has it sees that GPU.
 class BuiltRanks {
 public:
-    BuiltRanks(int all, const std::optional<Turns>& alike);
+    BuiltRanks(int all, const std::optional<Rotations>& alike);
 
     const std::vector<int>& ranks() const { return ranks_; }
     std::size_t count() const { return ranks_.size(); }
@@ -36,7 +36,7 @@ public:
     TaskId add(TaskGraph& graph, const Task& task, std::span<const TaskId> after) const;
 
 private:
-    std::optional<Turns> alike_;
+    std::optional<Rotations> alike_;
     std::vector<int> ranks_;
     mutable std::vector<TaskId> seen_;
     /// What the task that is added waits for: predecessor, whether it is on another GPU.

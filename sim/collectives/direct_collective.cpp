@@ -1,146 +1,110 @@
-#include <cmath>
-
 #include "sim/collectives/call_order.hpp"
 #include "sim/collectives/collective_algorithm.hpp"
 
 namespace overlap {
 namespace {
 
-class DirectCollective final : public CollectiveAlgorithm {
-public:
-    bool handles(CollectiveKind) const override { return true; }
-    bool builds_representatives(DmaCommands commands) const override { return commands == DmaCommands::copy; }
-
-    RankTasks build(const CollectiveWork& work, const RankTasks& ready, Transfers& transfers) const override {
-        const Bytes piece = work.operand / transfers.ranks();
-        switch (work.kind) {
-            case CollectiveKind::all_gather:
-                if (transfers.commands() == DmaCommands::broadcast) return broadcast(piece, ready, transfers);
-                return exchange(piece, ready, transfers);
-            case CollectiveKind::all_to_all:
-                if (transfers.commands() == DmaCommands::swap) return swap(piece, ready, transfers);
-                return exchange(piece, ready, transfers);
-            case CollectiveKind::reduce_scatter:
-                return reduce_scatter(piece, ready, transfers);
-            case CollectiveKind::all_reduce:
-                return exchange(piece, reduce_scatter(piece, ready, transfers), transfers);
+// All copies of a GPU on one engine, which signals only the end of the last copy.
+RankTasks exchange_back_to_back(Bytes piece, const RankTasks& ready, Transfers& transfers, bool to_owner) {
+    const bool pull = transfers.direction() == Direction::pull;
+    RankTasks done = ready;
+    for (int gpu = 0; gpu < transfers.ranks(); ++gpu) {
+        const std::vector<int> peers = transfers.peers(gpu);
+        const int batch = static_cast<int>(peers.size());
+        TaskId last = 0;
+        for (int place = 0; place < batch; ++place) {
+            const int peer = peers[static_cast<std::size_t>(place)];
+            const int src = pull ? peer : gpu, dst = pull ? gpu : peer;
+            last = transfers.copy_back_to_back(src, dst, {piece, piece, to_owner ? dst : src, -1}, place,
+                                               batch, ready[static_cast<std::size_t>(src)]);
+            if (pull) done[static_cast<std::size_t>(gpu)].push_back(last);
         }
-        return ready;
+        if (pull) continue;
+        for (const int peer : peers) done[static_cast<std::size_t>(peer)].push_back(last);
     }
+    return done;
+}
 
-    CollectiveSize size(CollectiveKind kind, double ready, const Transfers& transfers) const override {
-        const double ranks = transfers.ranks(), peers = ranks - 1;
-        const bool reduces = kind == CollectiveKind::reduce_scatter || kind == CollectiveKind::all_reduce;
-        CollectiveSize size{{}, ready};
-        if (ranks == 1) return size;
-        const DmaCommands commands = transfers.commands();
-        if (commands == DmaCommands::broadcast && kind == CollectiveKind::all_gather)
-            size.add(ranks * std::ceil(peers / 2), ready);
-        else if (commands == DmaCommands::swap && kind == CollectiveKind::all_to_all)
-            size.add(ranks * peers / 2, 2 * ready);
-        else
-            size.add(ranks * peers, ready);
-        size.ends = ready + peers;
-        if (!reduces) return size;
-        size.add(ranks, size.ends);
-        size.ends = 1;
-        if (kind == CollectiveKind::reduce_scatter) return size;
-        size.add(ranks * peers, size.ends);
-        size.ends += peers;
-        return size;
-    }
+// Every rank gets one piece from every peer: the peer's shard, or, `to_owner`, the peer's part
+// of the rank's own shard.
+RankTasks direct_exchange(Bytes piece, const RankTasks& ready, Transfers& transfers, bool to_owner = false) {
+    if (transfers.commands() == DmaCommands::back_to_back)
+        return exchange_back_to_back(piece, ready, transfers, to_owner);
+    RankTasks done = ready;
+    const BuiltRanks& built = transfers.built();
+    const auto peers = [&](int gpu) { return transfers.peers(gpu); };
+    for_each_copy(transfers, Wanting::receivers, peers, [&](int src, int dst) {
+        const Payload payload{piece, piece, to_owner ? dst : src, -1};
+        built.give(done, dst, transfers.copy(src, dst, payload, built.of(ready, src)));
+    });
+    return done;
+}
 
-private:
-    // Every rank gets one piece from every peer: the peer's shard, or, `to_owner`, the peer's part
-    // of the rank's own shard.
-    static RankTasks exchange(Bytes piece, const RankTasks& ready, Transfers& transfers,
-                              bool to_owner = false) {
-        if (transfers.commands() == DmaCommands::back_to_back)
-            return back_to_back(piece, ready, transfers, to_owner);
-        RankTasks done = ready;
-        const BuiltRanks& built = transfers.built();
-        const auto peers = [&](int gpu) { return transfers.peers(gpu); };
-        for_each_copy(transfers, Wanting::receivers, peers, [&](int src, int dst) {
-            const Payload payload{piece, piece, to_owner ? dst : src, -1};
-            built.give(done, dst, transfers.copy(src, dst, payload, built.of(ready, src)));
-        });
-        return done;
-    }
-
-    // All copies of a GPU on one engine, which signals only the end of the last copy.
-    static RankTasks back_to_back(Bytes piece, const RankTasks& ready, Transfers& transfers, bool to_owner) {
-        const bool pull = transfers.direction() == Direction::pull;
-        RankTasks done = ready;
-        for (int gpu = 0; gpu < transfers.ranks(); ++gpu) {
-            const std::vector<int> peers = transfers.peers(gpu);
-            const int batch = static_cast<int>(peers.size());
-            TaskId last = 0;
-            for (int place = 0; place < batch; ++place) {
-                const int peer = peers[static_cast<std::size_t>(place)];
-                const int src = pull ? peer : gpu, dst = pull ? gpu : peer;
-                last = transfers.copy_back_to_back(src, dst, {piece, piece, to_owner ? dst : src, -1}, place,
-                                                   batch, ready[static_cast<std::size_t>(src)]);
-                if (pull) done[static_cast<std::size_t>(gpu)].push_back(last);
-            }
-            if (pull) continue;
-            for (const int peer : peers) done[static_cast<std::size_t>(peer)].push_back(last);
+// One broadcast for two peers each; an odd last peer gets a copy.
+RankTasks broadcast_pieces(Bytes piece, const RankTasks& ready, Transfers& transfers) {
+    RankTasks done = ready;
+    for (int rank = 0; rank < transfers.ranks(); ++rank) {
+        const std::vector<int> peers = transfers.peers(rank);
+        const Payload shard{piece, piece, rank, -1};
+        const auto& after = ready[static_cast<std::size_t>(rank)];
+        for (std::size_t i = 0; i < peers.size(); i += 2) {
+            const bool pair = i + 1 < peers.size();
+            const TaskId task = pair ? transfers.broadcast(rank, peers[i], peers[i + 1], shard, after)
+                                     : transfers.copy(rank, peers[i], shard, after);
+            for (std::size_t j = i; j < peers.size() && j < i + 2; ++j)
+                done[static_cast<std::size_t>(peers[j])].push_back(task);
         }
-        return done;
     }
+    return done;
+}
 
-    // One broadcast for two peers each; an odd last peer gets a copy.
-    static RankTasks broadcast(Bytes piece, const RankTasks& ready, Transfers& transfers) {
-        RankTasks done = ready;
-        for (int rank = 0; rank < transfers.ranks(); ++rank) {
-            const std::vector<int> peers = transfers.peers(rank);
-            const Payload shard{piece, piece, rank, -1};
-            const auto& after = ready[static_cast<std::size_t>(rank)];
-            for (std::size_t i = 0; i < peers.size(); i += 2) {
-                const bool pair = i + 1 < peers.size();
-                const TaskId task = pair ? transfers.broadcast(rank, peers[i], peers[i + 1], shard, after)
-                                         : transfers.copy(rank, peers[i], shard, after);
-                for (std::size_t j = i; j < peers.size() && j < i + 2; ++j)
-                    done[static_cast<std::size_t>(peers[j])].push_back(task);
-            }
+// Each pair swaps once, executed by the rank from which the other is nearer in
+// rotation: half of a rank's pairs.
+RankTasks swap_pieces(Bytes piece, const RankTasks& ready, Transfers& transfers) {
+    RankTasks done = ready;
+    const int ranks = transfers.ranks();
+    for (int rank = 0; rank < ranks; ++rank) {
+        for (const int peer : transfers.peers(rank)) {
+            const int distance = (peer - rank + ranks) % ranks;
+            if (2 * distance > ranks || (2 * distance == ranks && peer < rank)) continue;
+            std::vector<TaskId> after = ready[static_cast<std::size_t>(rank)];
+            const auto& others = ready[static_cast<std::size_t>(peer)];
+            after.insert(after.end(), others.begin(), others.end());
+            const TaskId task = transfers.swap(rank, peer, {piece, piece, -1, -1}, after);
+            for (const int end : {rank, peer}) done[static_cast<std::size_t>(end)].push_back(task);
         }
-        return done;
     }
+    return done;
+}
 
-    // Each pair swaps once, executed by the rank from which the other is nearer in
-    // rotation: half of a rank's pairs.
-    static RankTasks swap(Bytes piece, const RankTasks& ready, Transfers& transfers) {
-        RankTasks done = ready;
-        const int ranks = transfers.ranks();
-        for (int rank = 0; rank < ranks; ++rank) {
-            for (const int peer : transfers.peers(rank)) {
-                const int distance = (peer - rank + ranks) % ranks;
-                if (2 * distance > ranks || (2 * distance == ranks && peer < rank)) continue;
-                std::vector<TaskId> after = ready[static_cast<std::size_t>(rank)];
-                const auto& others = ready[static_cast<std::size_t>(peer)];
-                after.insert(after.end(), others.begin(), others.end());
-                const TaskId task = transfers.swap(rank, peer, {piece, piece, -1, -1}, after);
-                for (const int end : {rank, peer}) done[static_cast<std::size_t>(end)].push_back(task);
-            }
-        }
-        return done;
+RankTasks direct_reduce_scatter(Bytes piece, const RankTasks& ready, Transfers& transfers) {
+    RankTasks parts = direct_exchange(piece, ready, transfers, true);
+    if (transfers.ranks() == 1) return parts;
+    for (const int rank : transfers.built().ranks()) {
+        auto& own = parts[transfers.built().place(rank)];
+        own = {transfers.add(Task{ReduceWork{piece, transfers.ranks()}, rank, local_stream, rank, -1}, own)};
     }
-
-    static RankTasks reduce_scatter(Bytes piece, const RankTasks& ready, Transfers& transfers) {
-        RankTasks parts = exchange(piece, ready, transfers, true);
-        if (transfers.ranks() == 1) return parts;
-        for (const int rank : transfers.built().ranks()) {
-            auto& own = parts[transfers.built().place(rank)];
-            own = {
-                transfers.add(Task{ReduceWork{piece, transfers.ranks()}, rank, local_stream, rank, -1}, own)};
-        }
-        return parts;
-    }
-};
+    return parts;
+}
 
 }  // namespace
 
-std::unique_ptr<CollectiveAlgorithm> make_direct_collective() {
-    return std::make_unique<DirectCollective>();
+RankTasks direct_collective(const CollectiveWork& work, const RankTasks& ready, Transfers& transfers) {
+    const Bytes piece = work.operand / transfers.ranks();
+    switch (work.kind) {
+        case CollectiveKind::all_gather:
+            if (transfers.commands() == DmaCommands::broadcast)
+                return broadcast_pieces(piece, ready, transfers);
+            return direct_exchange(piece, ready, transfers);
+        case CollectiveKind::all_to_all:
+            if (transfers.commands() == DmaCommands::swap) return swap_pieces(piece, ready, transfers);
+            return direct_exchange(piece, ready, transfers);
+        case CollectiveKind::reduce_scatter:
+            return direct_reduce_scatter(piece, ready, transfers);
+        case CollectiveKind::all_reduce:
+            return direct_exchange(piece, direct_reduce_scatter(piece, ready, transfers), transfers);
+    }
+    return ready;
 }
 
 }  // namespace overlap

@@ -72,8 +72,8 @@ Task Transfers::transfer(int src, int dst, const Payload& payload) const {
 
 TaskId Transfers::copy(int src, int dst, const Payload& payload, std::span<const TaskId> after) {
     Task task = transfer(src, dst, payload);
-    std::get<CopyWork>(task.work).crosses = !options_.single_stream && topology_.gpus_per_node() > 2 &&
-                                            topology_.node_of(src) == topology_.node_of(dst);
+    std::get<CopyWork>(task.work).all_pairs = !options_.single_stream && topology_.gpus_per_node() > 2 &&
+                                              topology_.node_of(src) == topology_.node_of(dst);
     return add(task, after);
 }
 

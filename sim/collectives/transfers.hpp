@@ -37,7 +37,7 @@ struct TransferOptions {
     DmaCommands commands = DmaCommands::copy;  ///< for collectives that are not cut
     bool prelaunch = false;                    ///< CopyWork::prelaunched
     bool stored = false, added = false;        ///< CopyWork::stored and added
-    std::optional<Turns> alike;  ///< of the whole topology: only representatives' tasks are built
+    std::optional<Rotations> alike;  ///< of the whole topology: only representatives' tasks are built
     friend bool operator==(const TransferOptions&, const TransferOptions&) = default;
 };
 
@@ -96,7 +96,7 @@ public:
     std::vector<int> node_peers(int rank) const;
     std::vector<int> rail_peers(int rank) const;
     /// A copy of a pattern in which every rank sends to its peers, at once unless they share a stream
-    /// (CopyWork::crosses).
+    /// (CopyWork::all_pairs).
     TaskId copy(int src, int dst, const Payload& payload, std::span<const TaskId> after = {});
     /// A copy while `src` sends to no other rank: a step of a ring, or a message.
     TaskId copy_alone(int src, int dst, const Payload& payload, std::span<const TaskId> after = {});

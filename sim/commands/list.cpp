@@ -47,7 +47,7 @@ std::vector<Item> all_items(const ConfigFolder& folder) {
     };
     for (const ScheduleEntry& entry : schedules()) items.push_back({"schedules", entry.name, entry.summary});
     add_files("schedules", "schedules in use");
-    for (const CollectiveEntry& entry : collective_algorithms())
+    for (const CollectiveAlgorithm& entry : collective_algorithms())
         items.push_back({"collective algorithms", entry.name, entry.summary});
     for (const CostModelEntry& entry : cost_models())
         items.push_back({"cost models", entry.name, entry.summary});

@@ -28,12 +28,14 @@ struct RunFlags {
 };
 
 /// The resolved config with the run's estimated size, and the reason if it would be refused.
-Json dry_run(const Scenario& scenario, const RunBudget& budget) {
+Json dry_run(const Scenario& scenario) {
+    const Bytes available = available_memory();
+    const RunBudget budget = budget_of(scenario, available);
     Json json = scenario.config();
-    json["graph"] = to_json(budget, wall_of(scenario, budget));
+    json["graph"] = to_json(budget);
     if (!scenario.whole_pairs.empty()) json["graph"]["note"] = scenario.whole_pairs;
     try {
-        require_affordable(budget, available_memory());
+        require_affordable(budget, available);
     } catch (const UserError& reason) {
         json["graph"]["refused"] = reason.what();
     }
@@ -47,8 +49,8 @@ std::string graph_text(const Scenario& scenario, const std::string& file) {
     return file.ends_with(".gz") ? compressed(text) : text;
 }
 
-RunResult run_with_progress(Scenario scenario, const RunBudget& budget, const RunOptions& options) {
-    ProgressReporter progress("simulations", static_cast<std::uint64_t>(budget.simulations));
+RunResult run_with_progress(Scenario scenario, const RunOptions& options) {
+    ProgressReporter progress("simulations", static_cast<std::uint64_t>(most_simulations(scenario)));
     scenario.simulated = progress.counter();
     return run(scenario, options);
 }
@@ -61,17 +63,17 @@ void execute(const RunFlags& flags) {
     // Only files show more GPUs than the first, which is a representative.
     const bool whole = flags.dry_run || !flags.trace.empty() || !flags.graph.empty();
     const Scenario scenario = whole ? resolver.resolve(config) : resolver.resolve_for_numbers(config);
-    const RunBudget budget = budget_of(scenario);
     require_outputs(std::vector<std::filesystem::path>{flags.graph, flags.trace});
     if (!flags.graph.empty()) {
         const Scenario all = scenario.of_all_gpus();
-        if (!flags.allow_large) require_affordable(budget_of(all), available_memory());
+        const Bytes available = available_memory();
+        if (!flags.allow_large) require_affordable(budget_of(all, available), available);
         write_file_atomically(flags.graph, graph_text(all, flags.graph));
     }
-    if (flags.dry_run) return print(json_text(dry_run(scenario, budget), 2) + "\n");
+    if (flags.dry_run) return print(json_text(dry_run(scenario), 2) + "\n");
     spdlog::info("simulating {} on {}", scenario.schedule->name, scenario.machine->topology.name());
     const bool record = flags.format == "text" || !flags.trace.empty();
-    const RunResult result = run_with_progress(scenario, budget, {.record = record});
+    const RunResult result = run_with_progress(scenario, {.record = record});
     if (!flags.trace.empty()) {
         const PageOrigin origin = page_origin();
         write_file_atomically(

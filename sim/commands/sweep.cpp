@@ -57,11 +57,10 @@ std::vector<fs::path> unwatched(const SweepFlags& flags, const fs::path& file) {
 /// Files beside the sweep have their paths in it.
 Json config_of(const DesignSpace& space, std::uint64_t number, const std::string& file,
                const ConfigFolder& configs) {
-    Expressions constraints = space.constraints();
     if (number >= space.size())
         throw UserError(file + ": --point is " + std::to_string(number) + ", the last is " +
                         std::to_string(space.size() - 1));
-    const std::optional<DesignPoint> point = space.point(number, constraints);
+    const std::optional<DesignPoint> point = space.point(number);
     if (!point)
         throw UserError(file + ": combination " + std::to_string(number) + " is no point (see /where)");
     Json config = resolve(point->config, configs).config();
@@ -103,14 +102,13 @@ std::string summary(const SweepFolder& folder, std::uint64_t before, double seco
 /// Points of a sweep, from the first to the last, as far apart as each other.
 std::vector<DesignPoint> some_points(const DesignSpace& space) {
     constexpr std::uint64_t most = 8, most_looked_at = 10'000;
-    Expressions constraints = space.constraints();
     std::vector<DesignPoint> points;
     for (std::uint64_t i = 0; i < most; ++i) {
         const std::uint64_t first = points.empty() ? 0 : points.back().number + 1;
         std::uint64_t number = std::max(first, (space.size() - 1) * i / (most - 1));
         const std::uint64_t end = std::min(space.size(), number + most_looked_at / most);
         for (bool found = false; !found && number < end; ++number)
-            if (std::optional<DesignPoint> point = space.point(number, constraints)) {
+            if (std::optional<DesignPoint> point = space.point(number)) {
                 points.push_back(std::move(*point));
                 found = true;
             }
@@ -191,7 +189,7 @@ void run_missing(const DesignSpace& space, SweepFolder& folder, int threads, con
 /// The folder of results, in which no process writes before all agree.
 SweepFolder agreed_folder(const SweepFlags& flags, Cluster& cluster, const DesignSpace& space,
                           FilesRead& files) {
-    cluster.told(state_of(space, &files).dump());
+    cluster.shared_text(state_of(space, &files).dump());
     if (const std::string text = cluster.objection(""); !text.empty()) throw UserError(text);
     try {
         SweepFolder folder = flags.resume ? SweepFolder::resume(flags.out, space, &files)
@@ -236,7 +234,7 @@ void lead(const SweepFlags& flags, Cluster& cluster, const DesignSpace& space, c
 /// The part of processes other than the leader, which print nothing.
 void follow(const SweepFlags& flags, Cluster& cluster, ConfigFolder configs) {
     for (const int signal : {SIGINT, SIGTERM}) std::signal(signal, SIG_IGN);  // the leader ends the sweep
-    const std::string state = cluster.told();
+    const std::string state = cluster.shared_text();
     if (state.empty()) return;
     std::optional<FilesRead> files;
     std::optional<DesignSpace> space;

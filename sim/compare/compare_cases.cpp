@@ -65,11 +65,9 @@ std::string name_of_variant(const Scenario& scenario, const Json& params) {
     if (scenario.plan != nullptr) return "plan " + scenario.plan->origin;
     const ScheduleEntry& schedule = *scenario.schedule;
     const Json agent = params.contains("agent") ? Json{{"agent", params["agent"]}} : Json::object();
-    const Pair* pair = scenario.workload.pair();
-    const Json defaults = to_json(read_parameters({agent, "defaults"}, schedule.parameters,
-                                                  pair == nullptr || pair->order != Order::gemm_first,
-                                                  schedule.single_stream, scenario.machine->topology),
-                                  schedule.parameters);
+    const Json defaults =
+        to_json(schedule.read({agent, "defaults"}, scenario.workload, scenario.machine->topology),
+                schedule.parameters);
     std::string name = schedule.name;
     for (const auto& [key, value] : params.items())
         if (key == "agent" || key == "chunks" || value != defaults[key])

@@ -26,7 +26,14 @@ std::string Task::name() const {
     return text;
 }
 
+GraphTooLarge::GraphTooLarge(std::size_t tasks, std::size_t edges)
+    : UserError("the task graph has " + std::to_string(tasks) + " tasks and " + std::to_string(edges) +
+                " edges or more, which is too large"),
+      tasks(tasks),
+      edges(edges) {}
+
 void TaskGraph::reserve(std::size_t tasks, std::size_t edges) {
+    if (tasks > limit_.tasks || edges > limit_.edges) throw GraphTooLarge(tasks, edges);
     tasks_.reserve(tasks);
     links_.reserve(tasks);
     stream_numbers_.reserve(tasks);
@@ -37,6 +44,7 @@ void TaskGraph::reserve(std::size_t tasks, std::size_t edges) {
 // stream order too, by construction.
 TaskId TaskGraph::add(const Task& task, std::span<const TaskId> after) {
     const TaskId id = tasks_.size();
+    if (id >= limit_.tasks) throw GraphTooLarge(id + 1, edges_.size());
     tasks_.push_back(task);
     links_.push_back({put_on_stream(id), none, none});
     for (const TaskId before : after) add_edge({before, id});
@@ -65,6 +73,7 @@ std::uint32_t TaskGraph::put_on_stream(TaskId id) {
 void TaskGraph::add_edge(const Edge& edge) {
     assert(edge.predecessor < edge.successor && edge.successor < size());
     assert(edge.from > 0 && edge.from <= 1 && edge.to >= 0 && edge.to < 1);
+    if (edges_.size() >= limit_.edges) throw GraphTooLarge(size(), edges_.size() + 1);
     const auto number = static_cast<std::uint32_t>(edges_.size());
     std::uint32_t more = none;
     has_progress_edges_ = has_progress_edges_ || edge.of_progress();

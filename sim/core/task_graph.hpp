@@ -11,6 +11,7 @@
 #include <variant>
 #include <vector>
 
+#include "sim/core/errors.hpp"
 #include "sim/core/operators.hpp"
 
 namespace overlap {
@@ -61,7 +62,7 @@ struct CopyWork {
     bool prelaunched = false;
     bool stored = false;  ///< the kernel that makes the bytes stores them at `dst` instead of `src`
     bool added = false;   ///< the memory at `dst` adds the bytes to its contents (DeviceSpec::near_memory)
-    bool crosses =
+    bool all_pairs =
         false;  ///< while `src` sends to other GPUs of its node, too, and others of them send to `dst`
 
     const Broadcast* broadcast() const { return std::get_if<Broadcast>(&command); }
@@ -203,10 +204,27 @@ struct HardwareQueues {
         false;  ///< the next task of a queue waits until this one has ended; else until it has begun
 };
 
+/// Most tasks and edges that a graph may have. Without another limit: as many as their numbers have bits for.
+struct GraphLimit {
+    std::size_t tasks = UINT32_MAX - 1, edges = UINT32_MAX - 1;
+};
+
+/// A graph reached its limit while it was built.
+class GraphTooLarge : public UserError {
+public:
+    GraphTooLarge(std::size_t tasks, std::size_t edges);
+    std::size_t tasks, edges;  ///< that it would have had at least
+};
+
 /// A directed acyclic graph of tasks. In addition to the edges, the tasks of one (gpu, stream) run one after
 /// another in the order of their numbers.
 class TaskGraph {
 public:
+    TaskGraph() = default;
+    explicit TaskGraph(GraphLimit limit) : limit_(limit) {}
+    /// What may still be added.
+    GraphLimit left() const { return {limit_.tasks - size(), limit_.edges - edge_count()}; }
+
     /// From now on a stream runs, of its tasks that wait for no other, the one of the lowest number. Tasks of one
     /// operator (Task::op) keep their order, and so do the hosts' calls.
     void run_by_data() { by_data_ = true; }
@@ -221,7 +239,8 @@ public:
         return found == stream_names_.end() ? stream_name(stream) : found->second;
     }
 
-    /// Reserves memory for this many tasks and edges in total.
+    /// Reserves memory for this many tasks and edges in total, which the graph is going to have at least. Throws
+    /// GraphTooLarge if they exceed its limit, as whatever adds tasks and edges does.
     void reserve(std::size_t tasks, std::size_t edges);
     TaskId add(const Task& task, std::span<const TaskId> after = {});
     TaskId add(const Task& task, std::initializer_list<TaskId> after) {
@@ -290,6 +309,7 @@ private:
     /// Returns the task before `id` on the stream of `id`; `id` itself if there is none.
     std::uint32_t put_on_stream(TaskId id);
 
+    GraphLimit limit_;
     std::vector<Task> tasks_;
     std::vector<StoredEdge> edges_;
     std::vector<More> more_;

@@ -10,8 +10,8 @@ namespace {
 
 /// Numbers tasks' classes so that those of one number run one at a time: on one stream, or on streams whose tasks claim
 /// the same single unit.
-std::vector<std::uint32_t> turns_of(CostView costs, const ResourceTable& resources,
-                                    std::span<const std::uint32_t> streams) {
+std::vector<std::uint32_t> rotations_of(CostView costs, const ResourceTable& resources,
+                                        std::span<const std::uint32_t> streams) {
     std::vector<std::uint32_t> result(costs.classes().size());
     if (streams.empty()) {
         std::iota(result.begin(), result.end(), 0U);
@@ -33,14 +33,15 @@ std::vector<std::uint32_t> turns_of(CostView costs, const ResourceTable& resourc
     return result;
 }
 
-/// Tasks turn by turn.
-std::vector<FairShare::Index> by_turn(std::span<const std::uint32_t> turns) {
-    std::vector<FairShare::Index> order(turns.size());
-    std::vector<std::uint32_t> next(turns.empty() ? 0 : *std::max_element(turns.begin(), turns.end()) + 2);
-    for (const std::uint32_t turn : turns) ++next[turn + 1];
+/// Tasks turn by rotation.
+std::vector<FairShare::Index> by_turn(std::span<const std::uint32_t> rotations) {
+    std::vector<FairShare::Index> order(rotations.size());
+    std::vector<std::uint32_t> next(
+        rotations.empty() ? 0 : *std::max_element(rotations.begin(), rotations.end()) + 2);
+    for (const std::uint32_t turn : rotations) ++next[turn + 1];
     std::partial_sum(next.begin(), next.end(), next.begin());
     for (std::size_t task = 0; task < order.size(); ++task)
-        order[next[turns[task]]++] = static_cast<FairShare::Index>(task);
+        order[next[rotations[task]]++] = static_cast<FairShare::Index>(task);
     return order;
 }
 
@@ -49,7 +50,7 @@ struct Most {
     double drawn = 0, weight = 0, held = 0;
 };
 
-/// Sums for each pool, over turns and over the resources of the pool, of the most that one task has.
+/// Sums for each pool, over rotations and over the resources of the pool, of the most that one task has.
 class MostOfTurns {
 public:
     explicit MostOfTurns(const ResourceTable& resources)
@@ -81,8 +82,8 @@ private:
 FairShare::Bounds FairShare::bounds(CostView costs, std::span<const std::uint32_t> streams) const {
     MostOfTurns most(resources_);
     std::vector<double> by_one(pools_.size());
-    const std::vector<std::uint32_t> turns = turns_of(costs, resources_, streams);
-    const std::vector<Index> order = by_turn(turns);
+    const std::vector<std::uint32_t> rotations = rotations_of(costs, resources_, streams);
+    const std::vector<Index> order = by_turn(rotations);
     for (std::size_t i = 0; i < order.size(); ++i) {
         const Index task = order[i];
         for (const Use& use : uses(tasks_[task])) {
@@ -92,7 +93,7 @@ FairShare::Bounds FairShare::bounds(CostView costs, std::span<const std::uint32_
             largest = std::max(largest, rate);
         }
         for (const Hold& hold : costs.classes()[task].holds) most.add(hold.resource, {0, 0, hold.units});
-        if (i + 1 == order.size() || turns[task] != turns[order[i + 1]]) most.next_turn();
+        if (i + 1 == order.size() || rotations[task] != rotations[order[i + 1]]) most.next_turn();
     }
     Bounds result{std::vector<char>(pools_.size()), std::vector<double>(pools_.size())};
     bool all_ample = true;
@@ -140,7 +141,7 @@ std::vector<char> FairShare::lead_others() const {
     return result;
 }
 
-// Removes the uses of resources that cannot limit anybody, and gives the other resources their turns.
+// Removes the uses of resources that cannot limit anybody, and gives the other resources their rotations.
 void FairShare::apply(const Bounds& bounds) {
     // The first and the last place that each pool has among the uses of a task.
     std::vector<std::pair<Index, Index>> first_and_last(pools_.size(), {most_turns, 0});

@@ -145,7 +145,7 @@ double UnitPools::stretch(TaskId task) const {
     const Blocks& blocks = std::get<Blocks>(cost.claim->parts);
     const Pool& pool = pool_of(task);
     const double pace = holder_of(task).blocks.pace() * (pool.tiles ? blocks.beside_tiles : 1.0) *
-                        (pool.sum ? blocks.beside_sum : 1.0);
+                        (pool.sum ? blocks.beside_streaming : 1.0);
     return std::max(1.0, blocks.unit / pace / cost.body);
 }
 
@@ -200,7 +200,7 @@ void UnitPools::update_pace(Pool& pool, std::vector<TaskId>& resumed) {
     for (const Holder& holder : pool.holders) {
         const auto* blocks = claimed<Blocks>(costs_[holder.task]);
         tiles = tiles || claimed<Tiles>(costs_[holder.task]) != nullptr;
-        sum = sum || (blocks != nullptr && blocks->of_sum);
+        sum = sum || (blocks != nullptr && blocks->streaming);
     }
     if (pool.tiles == tiles && pool.sum == sum) return;
     pool.tiles = tiles;
@@ -244,7 +244,7 @@ void UnitPools::give(Pool& pool, const Waiter& waiter, int within_reach) {
     const int given = std::min(wanted, std::max(within_reach - lost_to_clusters(pool, tiles), 1));
     reclaim(pool, waiter.priority, std::max(given - pool.free, 0));
     const int single =
-        blocks != nullptr && !had_to_wait && !blocks->of_sum ? singled_by(pool, *blocks, given) : 0;
+        blocks != nullptr && !had_to_wait && !blocks->streaming ? singled_by(pool, *blocks, given) : 0;
     pool.free -= given;
     Holder& holder = pool.holders.emplace_back(Holder{waiter.task, waiter.priority, given, claim.most});
     if (tiles != nullptr) {

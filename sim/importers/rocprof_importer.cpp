@@ -19,9 +19,9 @@ std::vector<CsvRow> read_csv_rows(const std::filesystem::path& path) {
     return rows;
 }
 
-/// Kind of a copy between agents: between GPUs, within one, or with the host.
-KernelUse kind_of_copy(bool with_host, bool same) {
-    return with_host ? host_copy : KernelUse{same ? TaskKind::local_copy : TaskKind::copy};
+/// A copy within a GPU, or between two.
+KernelUse copy_between(std::int64_t from, std::int64_t to) {
+    return {from == to ? TaskKind::local_copy : TaskKind::copy};
 }
 
 /// Cells of a trace by row and column.
@@ -85,7 +85,7 @@ void read_copy(RecordedTrace& trace, const CsvTrace& table, std::size_t row) {
                       .gpu = direction.ends_with("DEVICE_TO_HOST") ? from : to,
                       .track = "copy from agent " + std::to_string(from)};
     span.with_host = with_host;
-    add(trace, table, row, std::move(span), kind_of_copy(with_host, from == to));
+    add(trace, table, row, std::move(span), with_host ? host_copy : copy_between(from, to));
 }
 
 /// *_rccl_api_trace.csv: what the host asked RCCL for.
@@ -154,7 +154,7 @@ private:
             .track = "copy from " + (from == nullptr ? "the host" : "agent " + std::to_string(*from))};
         span.with_host = with_host;
         if (record.has("bytes")) span.bytes = record.number("bytes", {0, 1e18});
-        add(record, std::move(span), kind_of_copy(with_host, from == to));
+        add(record, std::move(span), with_host ? host_copy : copy_between(*from, *to));
     }
 
     ConfigObject tool_;

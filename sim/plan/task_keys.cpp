@@ -118,7 +118,7 @@ InputKeys<CopyWork> copy_keys() {
         flag_key<&C::prelaunched>("prelaunched", "Queued before, behind a poll that a write to memory ends; or by a kernel that runs already."),
         flag_key<&C::stored>("stored", "The kernel that makes the bytes stores them at dst."),
         flag_key<&C::added>("added", "The memory at dst adds the bytes to what it holds."),
-        flag_key<&C::crosses>("crosses", "While src sends to other GPUs of its node, too, and others of them send to dst.")};
+        flag_key<&C::all_pairs>("all_pairs", "While src sends to other GPUs of its node, too, and others of them send to dst.")};
     return keys;
 }
 

@@ -20,12 +20,12 @@ bool is_like(const Hold& hold, const Hold& other) {
 
 }  // namespace
 
-bool is_like(const Task& task, const Task& other, const Turns& turns) {
+bool is_like(const Task& task, const Task& other, const Rotations& rotations) {
     const auto facts = [](const Task& t) {
         return std::tie(t.work, t.gpu, t.stream, t.chunk, t.priority, t.gemm_cus, t.cu_mask, t.persistent,
                         t.continues, t.op);
     };
-    const Task seen = seen_by_representative(task, turns);
+    const Task seen = seen_by_representative(task, rotations);
     return facts(seen) == facts(other);
 }
 

@@ -2,13 +2,13 @@
 
 #include "models/cost_model.hpp"
 #include "sim/core/task_graph.hpp"
-#include "sim/topology/turns.hpp"
+#include "sim/topology/rotations.hpp"
 
 namespace overlap {
 
-/// Whether `task` is `other`, a task of the GPU that stands for its own, but for the turn between these GPUs.
+/// Whether `task` is `other`, a task of the GPU that stands for its own, but for the rotation between these GPUs.
 /// Labels of shards are ignored: no time depends on them.
-bool is_like(const Task& task, const Task& other, const Turns& turns);
+bool is_like(const Task& task, const Task& other, const Rotations& rotations);
 
 /// Whether two costs are the same, whatever their resources.
 bool is_like(const Cost& cost, const Cost& other);

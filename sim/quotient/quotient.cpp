@@ -29,12 +29,12 @@ public:
         }
     }
     /// The stream of a representative that each stream is seen as; empty if it is none, or has another length.
-    std::vector<std::uint32_t> seen_as(const TaskGraph& graph, const Turns& turns) const {
+    std::vector<std::uint32_t> seen_as(const TaskGraph& graph, const Rotations& rotations) const {
         std::vector<std::uint32_t> result;
         for (std::size_t stream = 0; stream < graph.streams(); ++stream) {
             const Task& task = graph[tasks_[first_[stream]]];
-            const auto found =
-                numbers_.find(key(turns.representative(task.gpu), seen_stream(task.gpu, task.stream, turns)));
+            const auto found = numbers_.find(
+                key(rotations.representative(task.gpu), seen_stream(task.gpu, task.stream, rotations)));
             if (found == numbers_.end() || length(found->second) != length(stream)) return {};
             result.push_back(found->second);
         }
@@ -58,11 +58,11 @@ private:
 
 class Finder {
 public:
-    Finder(const TaskGraph& graph, CostView costs, const Turns& turns, const ResourceTable& resources,
+    Finder(const TaskGraph& graph, CostView costs, const Rotations& rotations, const ResourceTable& resources,
            const TasksOfStreams& places)
         : graph_(graph),
           costs_(costs),
-          turns_(turns),
+          rotations_(rotations),
           resources_(resources),
           places_(places),
           like_(graph.size()),
@@ -71,7 +71,7 @@ public:
 
     std::optional<Quotient> find() {
         if (!tasks_are_alike() || !edges_are_alike() || !uses_are_alike()) return std::nullopt;
-        if (!ties_are_alike(graph_, costs_, resources_, turns_, like_)) return std::nullopt;
+        if (!ties_are_alike(graph_, costs_, resources_, rotations_, like_)) return std::nullopt;
         return quotient();
     }
 
@@ -86,7 +86,7 @@ private:
     /// The task in the same place of the same stream of the GPU's representative. Of a class, work and cost are
     /// compared for the first task only.
     bool tasks_are_alike() {
-        const std::vector<std::uint32_t> streams = places_.seen_as(graph_, turns_);
+        const std::vector<std::uint32_t> streams = places_.seen_as(graph_, rotations_);
         if (streams.empty()) return false;
         for (TaskId id = 0; id < graph_.size(); ++id) {
             const TaskId other = like_[id] = places_.at_place_of(id, streams[graph_.stream_number(id)]);
@@ -101,7 +101,7 @@ private:
             of_own.like = like;
             of_own.first = id;
             if (other == id) continue;
-            if (!is_like(own, seen, turns_) || !is_like(costs_[id], costs_[other])) return false;
+            if (!is_like(own, seen, rotations_) || !is_like(costs_[id], costs_[other])) return false;
             for_each_use(costs_[id], costs_[other], [&](ResourceId a, ResourceId b) { alike_.join(a, b); });
         }
         return std::all_of(classes_.begin(), classes_.end(),
@@ -135,7 +135,7 @@ private:
         return true;
     }
 
-    /// Whether the resources of a class have the same users, and as many as there are turns. Users of a resource are
+    /// Whether the resources of a class have the same users, and as many as there are rotations. Users of a resource are
     /// compared by a sum of 64 bits, claims with their order.
     bool uses_are_alike() {
         std::vector<std::uint64_t> users(resources_.size()), claims(resources_.size());
@@ -165,7 +165,7 @@ private:
                 return false;
         }
         for (const int count : members)
-            if (count != 0 && count != turns_.of_orbit()) return false;
+            if (count != 0 && count != rotations_.of_orbit()) return false;
         return !elsewhere || streams_stay_apart();
     }
 
@@ -186,7 +186,7 @@ private:
 
     Quotient quotient() {
         constexpr std::uint32_t none = UINT32_MAX;
-        Quotient result{{}, pooled(), std::vector<std::uint32_t>(graph_.size(), none), turns_};
+        Quotient result{{}, pooled(), std::vector<std::uint32_t>(graph_.size(), none), rotations_};
         if (graph_.runs_by_data()) result.graph.run_by_data();
         std::vector<std::uint32_t> number(graph_.size(), none);  // by representative
         std::vector<Wait> waits;
@@ -221,7 +221,7 @@ private:
 
     const TaskGraph& graph_;
     CostView costs_;
-    const Turns& turns_;
+    const Rotations& rotations_;
     const ResourceTable& resources_;
     const TasksOfStreams& places_;
     std::vector<std::uint32_t> like_;  ///< by task: the task of a representative that it is like
@@ -240,8 +240,8 @@ bool depends_on_numbers(CostView costs, const ResourceTable& resources) {
     });
 }
 
-/// Groups of turns, those of most turns first; at last those by the period of the network, which may be long.
-std::vector<Turns> groups_of_turns(const Topology& topology) {
+/// Groups of rotations, those of most rotations first; at last those by the period of the network, which may be long.
+std::vector<Rotations> groups_of_rotations(const Topology& topology) {
     constexpr std::size_t most_tries = 6;
     std::vector<std::tuple<int, int, int>> steps;  // representatives, nodes, locals
     const int nodes = topology.nodes(), locals = topology.gpus_per_node();
@@ -250,7 +250,7 @@ std::vector<Turns> groups_of_turns(const Topology& topology) {
             if (nodes % node == 0 && locals % local == 0 && 2 * node * local <= nodes * locals)
                 steps.emplace_back(node * local, node, local);
     std::sort(steps.begin(), steps.end());
-    std::vector<Turns> groups;
+    std::vector<Rotations> groups;
     for (const auto& [count, node, local] : steps)
         if (groups.size() < most_tries || node == topology.period())
             groups.emplace_back(topology, node, local);
@@ -259,10 +259,10 @@ std::vector<Turns> groups_of_turns(const Topology& topology) {
 
 }  // namespace
 
-std::optional<Quotient> quotient_of(const TaskGraph& graph, CostView costs, const Turns& turns,
+std::optional<Quotient> quotient_of(const TaskGraph& graph, CostView costs, const Rotations& rotations,
                                     const ResourceTable& resources) {
     if (graph.queues().count > 0 || depends_on_numbers(costs, resources)) return std::nullopt;
-    return Finder(graph, costs, turns, resources, TasksOfStreams(graph)).find();
+    return Finder(graph, costs, rotations, resources, TasksOfStreams(graph)).find();
 }
 
 std::optional<Quotient> quotient_of(const TaskGraph& graph, CostView costs, const Topology& topology,
@@ -271,8 +271,8 @@ std::optional<Quotient> quotient_of(const TaskGraph& graph, CostView costs, cons
         depends_on_numbers(costs, resources))
         return std::nullopt;
     const TasksOfStreams places(graph);
-    for (const Turns& turns : groups_of_turns(topology))
-        if (auto found = Finder(graph, costs, turns, resources, places).find()) return found;
+    for (const Rotations& rotations : groups_of_rotations(topology))
+        if (auto found = Finder(graph, costs, rotations, resources, places).find()) return found;
     return std::nullopt;
 }
 

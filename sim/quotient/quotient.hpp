@@ -6,7 +6,7 @@
 
 #include "models/costs.hpp"
 #include "sim/core/task_graph.hpp"
-#include "sim/topology/turns.hpp"
+#include "sim/topology/rotations.hpp"
 
 namespace overlap {
 
@@ -15,7 +15,7 @@ struct Quotient {
     TaskGraph graph;                      ///< classes in the order of their first tasks
     ResourceTable resources;              ///< resources of one class are one pool
     std::vector<std::uint32_t> class_of;  ///< by task of the whole graph: its class, a task of `graph`
-    Turns turns;
+    Rotations rotations;
 
     /// Values for all tasks of the whole graph, from one value for each class.
     template <class Value>
@@ -27,12 +27,12 @@ struct Quotient {
     }
 };
 
-/// The quotient of a graph by the largest group of turns under which everything that a simulation may depend on is
+/// The quotient of a graph by the largest group of rotations under which everything that a simulation may depend on is
 /// alike. None if there is no such group.
 std::optional<Quotient> quotient_of(const TaskGraph& graph, CostView costs, const Topology& topology,
                                     const ResourceTable& resources);
-/// The quotient by one group of turns.
-std::optional<Quotient> quotient_of(const TaskGraph& graph, CostView costs, const Turns& turns,
+/// The quotient by one group of rotations.
+std::optional<Quotient> quotient_of(const TaskGraph& graph, CostView costs, const Rotations& rotations,
                                     const ResourceTable& resources);
 
 }  // namespace overlap

@@ -12,11 +12,11 @@ namespace {
 
 constexpr std::uint32_t none = UINT32_MAX;
 
-/// Links that turns map onto each other, as far as a graph's copies cross them.
+/// Links that rotations map onto each other, as far as a graph's copies cross them.
 class AlikeLinks {
 public:
-    AlikeLinks(const Turns& turns, const Topology& topology)
-        : turns_(turns),
+    AlikeLinks(const Rotations& rotations, const Topology& topology)
+        : rotations_(rotations),
           topology_(topology),
           alike_(topology.links().size()),
           used_(topology.links().size()) {}
@@ -36,7 +36,7 @@ private:
         const LinkIds links = topology_.route(src, dst).links;
         for (const std::size_t link : links) used_[link] = true;
         for (const int end : {src, dst}) {
-            const int from = turns_.seen_from(end, src), to = turns_.seen_from(end, dst);
+            const int from = rotations_.seen_from(end, src), to = rotations_.seen_from(end, dst);
             if (from == src && to == dst) continue;
             const LinkIds seen = topology_.route(from, to).links;
             for (std::size_t i = 0; i < std::min(links.size(), seen.size()); ++i) {
@@ -46,7 +46,7 @@ private:
         }
     }
 
-    const Turns& turns_;
+    const Rotations& rotations_;
     const Topology& topology_;
     Alike alike_;
     std::vector<bool> used_;
@@ -65,9 +65,9 @@ std::vector<Wait> sorted_waits(const TaskGraph& graph, TaskId id) {
 
 }  // namespace
 
-ResourceTable pooled_by(const Turns& turns, const TaskGraph& representatives, const Topology& topology,
-                        const ResourceTable& resources) {
-    AlikeLinks links(turns, topology);
+ResourceTable pooled_by(const Rotations& rotations, const TaskGraph& representatives,
+                        const Topology& topology, const ResourceTable& resources) {
+    AlikeLinks links(rotations, topology);
     for (TaskId id = 0; id < representatives.size(); ++id) {
         const auto* copy = std::get_if<CopyWork>(&representatives[id].work);
         const TaskId before = representatives.stream_predecessor(id);
@@ -79,7 +79,7 @@ ResourceTable pooled_by(const Turns& turns, const TaskGraph& representatives, co
     std::vector<std::uint32_t> pool_of(resources.size(), 0);  // 0: links that are not used
     std::uint32_t pools = 1;
     for (ResourceId id = 0; id < first_link; ++id) {
-        const int gpu = resources[id].gpu, representative = turns.representative(gpu);
+        const int gpu = resources[id].gpu, representative = rotations.representative(gpu);
         const ResourceId like = id - resources.compute_units(gpu) + resources.compute_units(representative);
         pool_of[id] = like == id ? pools++ : pool_of[like];
     }
@@ -99,7 +99,7 @@ bool is_same(const Quotient& quotient, const TaskGraph& representatives, CostVie
     std::map<std::size_t, std::size_t> there, back;  // pools of one and of the other
     bool same = true;
     for (TaskId id = 0; same && id < representatives.size(); ++id) {
-        same = is_like(quotient.graph[id], representatives[id], quotient.turns) &&
+        same = is_like(quotient.graph[id], representatives[id], quotient.rotations) &&
                sorted_waits(quotient.graph, id) == sorted_waits(representatives, id);
         for_each_use(costs[id], costs[id], [&](ResourceId resource, ResourceId) {
             const std::size_t one = quotient.resources.pool(resource), other = pooled.pool(resource);

@@ -9,7 +9,7 @@ namespace overlap {
 namespace {
 
 /// What one GPU sees, in order.
-class Sight {
+class SeenOrder {
 public:
     /// Adds one of its own tasks.
     void add_own(std::size_t kind, std::uint64_t task) { own_[kind] = mixed(own_[kind] ^ mixed(task)); }
@@ -67,26 +67,27 @@ std::vector<Trigger> triggers_of(const TaskGraph& graph) {
 }  // namespace
 
 bool ties_are_alike(const TaskGraph& graph, CostView costs, const ResourceTable& resources,
-                    const Turns& turns, std::span<const std::uint32_t> like) {
+                    const Rotations& rotations, std::span<const std::uint32_t> like) {
     const bool any = std::any_of(costs.classes().begin(), costs.classes().end(),
                                  [&](const Cost& cost) { return any_order_has_effect(cost, resources); });
     const std::vector<Trigger> triggers = any ? triggers_of(graph) : std::vector<Trigger>();
-    std::vector<Sight> sights(static_cast<std::size_t>(turns.gpus()));
-    const auto sight_of = [&](TaskId id) -> Sight& {
-        return sights[static_cast<std::size_t>(graph[id].gpu)];
+    std::vector<SeenOrder> orders(static_cast<std::size_t>(rotations.gpus()));
+    const auto order_of = [&](TaskId id) -> SeenOrder& {
+        return orders[static_cast<std::size_t>(graph[id].gpu)];
     };
     auto next = triggers.begin();
     for (TaskId id = 0; id < graph.size(); ++id) {
-        if (any || is_queued(costs[id])) sight_of(id).add_own(0, like[id]);
-        if (ends_apart(costs[id])) sight_of(id).add_own(1, like[id]);
-        if (any) sight_of(id).add_event(like[id], graph.size() + like[id]);
+        if (any || is_queued(costs[id])) order_of(id).add_own(0, like[id]);
+        if (ends_apart(costs[id])) order_of(id).add_own(1, like[id]);
+        if (any) order_of(id).add_event(like[id], graph.size() + like[id]);
         for (; next != triggers.end() && next->event == id; ++next)
-            sight_of(next->task).add_event(like[id], like[next->task]);
+            order_of(next->task).add_event(like[id], like[next->task]);
     }
     std::vector<std::uint64_t> seen;
-    for (Sight& sight : sights) seen.push_back(sight.all());
-    for (int gpu = 0; gpu < turns.gpus(); ++gpu)
-        if (seen[static_cast<std::size_t>(gpu)] != seen[static_cast<std::size_t>(turns.representative(gpu))])
+    for (SeenOrder& order : orders) seen.push_back(order.all());
+    for (int gpu = 0; gpu < rotations.gpus(); ++gpu)
+        if (seen[static_cast<std::size_t>(gpu)] !=
+            seen[static_cast<std::size_t>(rotations.representative(gpu))])
             return false;
     return true;
 }

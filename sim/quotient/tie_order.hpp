@@ -5,7 +5,7 @@
 
 #include "models/costs.hpp"
 #include "sim/core/task_graph.hpp"
-#include "sim/topology/turns.hpp"
+#include "sim/topology/rotations.hpp"
 
 namespace overlap {
 
@@ -16,6 +16,6 @@ namespace overlap {
 /// (Launch::queued), or sees ends one after another (Completion::apart), only its own tasks' order has an effect.
 /// `like`: by task, the task of a representative that it is like. Orders are compared by hashes of 64 bits.
 bool ties_are_alike(const TaskGraph& graph, CostView costs, const ResourceTable& resources,
-                    const Turns& turns, std::span<const std::uint32_t> like);
+                    const Rotations& rotations, std::span<const std::uint32_t> like);
 
 }  // namespace overlap

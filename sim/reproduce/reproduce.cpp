@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "sim/core/file_kind.hpp"
+#include "sim/core/formula.hpp"
 #include "sim/core/ranges.hpp"
 #include "sim/report/run/report.hpp"
 #include "sim/run/resolver.hpp"
@@ -53,10 +54,8 @@ RunConfig variant_config(const PublishedExperiment& experiment, const DesignPoin
 
 std::vector<DesignPoint> scenarios_of(const DesignSpace& space) {
     std::vector<DesignPoint> points;
-    Expressions constraints = space.constraints();
     for (std::uint64_t number = 0; number < space.size(); ++number)
-        if (std::optional<DesignPoint> point = space.point(number, constraints))
-            points.push_back(std::move(*point));
+        if (std::optional<DesignPoint> point = space.point(number)) points.push_back(std::move(*point));
     return points;
 }
 
@@ -205,12 +204,11 @@ double aggregate(std::vector<double> values, Aggregate how) {
 std::pair<double, std::size_t> evaluate(const PublishedNumber& one, const std::string& origin,
                                         const std::vector<Json>& scenarios) {
     const std::vector<std::string> names = keys_of(scenarios.front().get_ref<const Json::object_t&>());
-    Expressions where(one.where.empty() ? std::vector<std::string>() : std::vector{one.where}, names,
-                      origin + "/where");
-    Expressions value({one.value}, names, origin + "/value");
+    const Formula where(one.where.empty() ? "true" : one.where, names, origin + "/where");
+    const Formula value(one.value, names, origin + "/value");
     std::vector<double> values;
     for (const Json& scenario : scenarios)
-        if (where.all_hold(scenario)) values.push_back(value.number(0, scenario));
+        if (where.holds(scenario)) values.push_back(value.number(scenario));
     if (values.empty()) throw UserError(origin + "/where: is '" + one.where + "': holds for no scenario");
     if (one.over == Aggregate::only && values.size() != 1)
         throw UserError(origin + "/over: is 'only', but " + std::to_string(values.size()) +

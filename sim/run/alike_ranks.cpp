@@ -32,14 +32,14 @@ Scenario on_small(const Scenario& scenario, const std::shared_ptr<const Machine>
     return result;
 }
 
-/// The turns of the quotient of a schedule's whole graph, if the graph of their representatives is the same as the
+/// The rotations of the quotient of a schedule's whole graph, if the graph of their representatives is the same as the
 /// quotient.
-std::optional<Turns> turns_of(const Scenario& small, const ScheduleEntry& schedule, ScheduleParams params) {
-    const auto made = schedule.make();
-    if (!made->builds_representatives(small.workload, params)) return std::nullopt;
-    const auto build = [&](const std::optional<Turns>& alike) {
+std::optional<Rotations> rotations_of(const Scenario& small, const ScheduleEntry& schedule,
+                                      ScheduleParams params) {
+    if (!schedule.by_representatives(small.workload, params)) return std::nullopt;
+    const auto build = [&](const std::optional<Rotations>& alike) {
         params.transfers.alike = alike;
-        return made->build(small.workload, small.machine->topology, params);
+        return schedule.build(small.workload, small.machine->topology, params);
     };
     const Topology& topology = small.machine->topology;
     const ResourceTable& resources = small.machine->resources;
@@ -50,13 +50,13 @@ std::optional<Turns> turns_of(const Scenario& small, const ScheduleEntry& schedu
     const TaskGraph whole = build(std::nullopt);
     const std::optional<Quotient> quotient = quotient_of(whole, price_of(whole), topology, resources);
     if (!quotient) return std::nullopt;
-    const TaskGraph few = build(quotient->turns);
-    if (!is_same(*quotient, few, price_of(few), pooled_by(quotient->turns, few, topology, resources)))
+    const TaskGraph few = build(quotient->rotations);
+    if (!is_same(*quotient, few, price_of(few), pooled_by(quotient->rotations, few, topology, resources)))
         return std::nullopt;
-    return quotient->turns;
+    return quotient->rotations;
 }
 
-/// Whether a turn maps routes onto routes: every link onto one link that is like it. Looked at: the routes of GPUs of
+/// Whether a rotation maps routes onto routes: every link onto one link that is like it. Looked at: the routes of GPUs of
 /// the first node, of the last node of the first period and of the last node of all, to all GPUs with their number in
 /// other nodes, and to all GPUs of their node. A network in which numbers of nodes wrap treats many nodes differently
 /// from few; these routes show it.
@@ -66,7 +66,7 @@ bool turns_routes(const Topology& topology, int nodes, int locals) {
         return (gpu / per_node + nodes) % all_nodes * per_node + (gpu % per_node + locals) % per_node;
     };
     std::unordered_map<std::size_t, std::size_t> there, back;
-    const auto turns = [&](int src, int dst) {
+    const auto rotations = [&](int src, int dst) {
         const LinkIds links = topology.route(src, dst).links;
         const LinkIds others = topology.route(turned(src), turned(dst)).links;
         return std::ranges::equal(links, others, [&](std::size_t a, std::size_t b) {
@@ -80,31 +80,32 @@ bool turns_routes(const Topology& topology, int nodes, int locals) {
             const int gpu = node * per_node + local;
             for (int other = 0; other < all_nodes; ++other)
                 if (other != node &&
-                    !(turns(gpu, other * per_node + local) && turns(other * per_node + local, gpu)))
+                    !(rotations(gpu, other * per_node + local) && rotations(other * per_node + local, gpu)))
                     return false;
             for (int other = 0; other < per_node; ++other)
-                if (other != local && !turns(gpu, node * per_node + other)) return false;
+                if (other != local && !rotations(gpu, node * per_node + other)) return false;
         }
     return true;
 }
 
-/// The turns of the large machine by as many of its periods as `turns` has of the small one's, if they map its routes
+/// The rotations of the large machine by as many of its periods as `rotations` has of the small one's, if they map its routes
 /// onto routes, too.
-std::optional<Turns> on_large(const std::optional<Turns>& turns, const Topology& small,
-                              const Topology& topology) {
-    if (!turns || turns->nodes() == small.nodes()) return std::nullopt;
-    const int periods = turns->nodes() / small.period();
-    const int nodes = turns->nodes() % small.period() == 0 ? periods * topology.period() : turns->nodes();
+std::optional<Rotations> on_large(const std::optional<Rotations>& rotations, const Topology& small,
+                                  const Topology& topology) {
+    if (!rotations || rotations->nodes() == small.nodes()) return std::nullopt;
+    const int periods = rotations->nodes() / small.period();
+    const int nodes =
+        rotations->nodes() % small.period() == 0 ? periods * topology.period() : rotations->nodes();
     if (topology.nodes() % nodes != 0 || !turns_routes(topology, nodes, 0) ||
-        !turns_routes(topology, 0, turns->locals()))
+        !turns_routes(topology, 0, rotations->locals()))
         return std::nullopt;
-    return Turns(topology, nodes, turns->locals());
+    return Rotations(topology, nodes, rotations->locals());
 }
 
 bool can_build_representatives(const Scenario& scenario) {
     return scenario.workload.pair() != nullptr && scenario.engine == default_engine &&
            scenario.enqueued_by_one() && scenario.repeat == Repeat::once &&
-           scenario.schedule->make()->builds_representatives(scenario.workload, scenario.params);
+           scenario.schedule->by_representatives(scenario.workload, scenario.params);
 }
 
 int few_chunks(const Scenario& scenario) {
@@ -137,10 +138,10 @@ std::string alikeness_key(const Scenario& scenario) {
     return key.dump();
 }
 
-std::optional<Turns> alike_ranks_of_few(const Scenario& scenario) {
+std::optional<Rotations> alike_ranks_of_few(const Scenario& scenario) {
     Scenario few = scenario.of_all_gpus();
     few.params.chunks = few_chunks(scenario);
-    return turns_of(few, *few.schedule, few.params);
+    return rotations_of(few, *few.schedule, few.params);
 }
 
 void find_alike_ranks(Scenario& scenario, const std::shared_ptr<const Machine>& small) {
@@ -148,9 +149,9 @@ void find_alike_ranks(Scenario& scenario, const std::shared_ptr<const Machine>& 
     if (!has_equal_shards(scenario) || topology.nodes() < 2 * small->topology.nodes()) return;
     const Scenario few = on_small(scenario, small);
     scenario.params.transfers.alike =
-        on_large(turns_of(few, *few.schedule, few.params), small->topology, topology);
+        on_large(rotations_of(few, *few.schedule, few.params), small->topology, topology);
     scenario.serial_alike =
-        on_large(turns_of(few, find_schedule("serial"), few.whole_params()), small->topology, topology);
+        on_large(rotations_of(few, find_schedule("serial"), few.whole_params()), small->topology, topology);
 }
 
 }  // namespace overlap

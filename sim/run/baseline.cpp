@@ -8,16 +8,11 @@
 namespace overlap {
 namespace {
 
-const ScheduleEntry& serial() {
-    static const ScheduleEntry& entry = find_schedule("serial");
-    return entry;
-}
-
 /// A list's graph without the edges that hold it in sequence.
 LeastTimes least_times(const Scenario& scenario, const Experiment& serially) {
     if (scenario.workload.pair() != nullptr) return serially.least_times();
-    const TaskGraph graph =
-        build_operators(scenario.workload, scenario.machine->topology, scenario.whole_params(), false);
+    TaskGraph graph;
+    add_operators(scenario.workload, scenario.machine->topology, scenario.whole_params(), false, graph);
     return Experiment(scenario, graph).least_times();
 }
 
@@ -27,7 +22,7 @@ std::string library_of(const Scenario& scenario) {
 
 std::string name_of_serial(const Scenario& scenario) {
     const ScheduleParams params = scenario.whole_params();
-    Candidate candidate{serial().name, 0, agent_names[static_cast<std::size_t>(params.transfers.agent)],
+    Candidate candidate{"serial", 0, agent_names[static_cast<std::size_t>(params.transfers.agent)],
                         direction_names[static_cast<std::size_t>(params.transfers.direction)], ""};
     if (params.algorithm != ScheduleParams().algorithm) candidate.algorithm = params.algorithm;
     return candidate.name(library_of(scenario));
@@ -53,9 +48,7 @@ Baseline own_serial(const Scenario& own) {
     if (!own.has_workload()) return apart(own);
     Scenario scenario = own;
     scenario.params.transfers.alike = own.serial_alike;
-    const TaskGraph graph = scenario.as_enqueued(
-        serial().make()->build(scenario.workload, scenario.machine->topology, scenario.whole_params()),
-        serial().name);
+    const TaskGraph graph = scenario.serial_graph();
     const Experiment experiment(scenario, graph);
     const Effects effects = effects_of(scenario);
     const Scenario steady = settled(scenario, graph);
@@ -72,7 +65,7 @@ Baseline fastest_serial(const Scenario& scenario) {
     append(candidates, library_candidates(scenario.workload, topology));
     std::optional<Baseline> fastest;
     for (const Candidate& candidate : candidates) {
-        if (candidate.schedule != serial().name) continue;
+        if (candidate.schedule != "serial") continue;
         try {
             Baseline one = own_serial(with_candidate(scenario, candidate));
             one.name = candidate.name(library_of(scenario));

@@ -27,10 +27,29 @@ constexpr Seconds of_kernel_pair{7.5e-12};
 constexpr double with_several_chunks = 6;
 constexpr double simgrid_slowdown = 75;  // README, "Speed"
 
+// A graph of so many is built in two seconds and simulated in minutes.
+constexpr std::size_t most_tasks = 4'000'000;
+
+/// Size of a graph in memory.
+struct BuiltSize {
+    double tasks = 0, edges = 0;
+};
+
 /// Simulations of one run that are in memory at the same time (Jobs in run.cpp, seeds of the flow engine).
 double side_by_side(const Scenario& scenario, double tasks) {
     if (tasks < 20'000 || scenario.engine != default_engine) return 1;
     return std::clamp<double>(std::thread::hardware_concurrency(), 1, 7);
+}
+
+/// The simulations of a graph beyond this limit take more memory than `available`, or minutes. Graphs are built to find
+/// out; alone they are an eighth of the memory.
+GraphLimit limit_within(Bytes available, const Scenario& scenario) {
+    const GraphLimit most{most_tasks, GraphLimit().edges};
+    const auto count = [&](Bytes each, std::size_t limit) {
+        return static_cast<std::size_t>(std::min(available / each, static_cast<double>(limit)));
+    };
+    const double at_once = side_by_side(scenario, static_cast<double>(most.tasks));
+    return {count(of_task + at_once * of_simulated_task, most.tasks), count(of_edge, most.edges)};
 }
 
 bool orders_vary(const Scenario& scenario) {
@@ -66,55 +85,78 @@ Seconds of_kernel_pairs(const TaskGraph& graph, const DeviceSpec& device) {
     return kernels * kernels * (several_chunks ? with_several_chunks : 1) * of_kernel_pair;
 }
 
-}  // namespace
-
-RunBudget budget_of(const Scenario& scenario) {
-    RunBudget budget;
-    budget.graph = scenario.size();
-    const auto built = [](const GraphSize& size, const std::optional<Turns>& alike) {
-        return alike ? size.times(1.0 / alike->of_orbit()) : size;
-    };
-    const GraphSize own_size = built(budget.graph, scenario.params.transfers.alike);
-    const GraphSize serial = built(
-        find_schedule("serial").make()->size(scenario.workload, scenario.machine->topology, scenario.params),
-        scenario.serial_alike);
-    const double at_once = side_by_side(scenario, own_size.tasks);
-    budget.memory = of_program + static_cast<double>(scenario.machine->topology.gpus()) * of_gpu +
-                    (own_size.tasks + 2 * serial.tasks) * of_task +
-                    at_once * std::max(own_size.tasks, serial.tasks) * of_simulated_task +
-                    (own_size.edges + 2 * serial.edges) * of_edge;
+/// Of one run, by the seeds that its graphs are simulated with: of its own graph, and of `serial`.
+struct Simulations {
+    double own, serial;
+};
+Simulations most_of(const Scenario& scenario) {
     // By every seed the run, its transfers and serial; by the seed of the median the run again, four runs with effects
     // off, transfers without effects, two runs of serial.
     const double seeds = orders_vary(scenario) ? scenario.seeds : 1;
     // The baseline tries DMA in both directions, copy kernels and the library.
     const bool drawn = scenario.machine->topology.device().dma.order == QueueOrder::unspecified;
     const double other_ways = scenario.serial_alike ? 0 : 2 * (drawn ? scenario.seeds : 1) + 2;
-    const double own = 2 * seeds + 6, of_serial = seeds + 2 + other_ways;
-    budget.simulations = own + of_serial;
-    const double slower = scenario.engine == default_engine ? 1 : simgrid_slowdown;
-    budget.wall = slower / at_once * (own * own_size.tasks + of_serial * serial.tasks) * of_simulation;
+    return {2 * seeds + 6, seeds + 2 + other_ways};
+}
+
+}  // namespace
+
+double most_simulations(const Scenario& scenario) {
+    const auto [own, serial] = most_of(scenario);
+    return own + serial;
+}
+
+RunBudget budget_of(const Scenario& scenario, Bytes available) {
+    const Topology& topology = scenario.machine->topology;
+    RunBudget budget;
+    Seconds more;  // per task
+    const auto measured = [&](TaskGraph (Scenario::*build)(GraphLimit) const, bool own) -> BuiltSize {
+        try {
+            const TaskGraph graph = (scenario.*build)(limit_within(available, scenario));
+            if (own) more = of_kernel_pairs(graph, topology.device());
+            return {static_cast<double>(graph.size()), static_cast<double>(graph.edge_count())};
+        } catch (const GraphTooLarge& large) {
+            budget.at_least = true;
+            return {static_cast<double>(large.tasks), static_cast<double>(large.edges)};
+        }
+    };
+    const BuiltSize own = measured(&Scenario::graph, true);
+    const BuiltSize serial = scenario.has_workload() ? measured(&Scenario::serial_graph, false) : BuiltSize();
+    const double like_each =
+        scenario.params.transfers.alike ? scenario.params.transfers.alike->of_orbit() : 1;
+    budget.tasks = like_each * own.tasks;
+    budget.edges = like_each * own.edges;
+    const double at_once = side_by_side(scenario, own.tasks);
+    budget.memory = of_program + static_cast<double>(topology.gpus()) * of_gpu +
+                    (own.tasks + 2 * serial.tasks) * of_task +
+                    at_once * std::max(own.tasks, serial.tasks) * of_simulated_task +
+                    (own.edges + 2 * serial.edges) * of_edge;
+    budget.simulations = most_simulations(scenario);
+    const auto [of_own, of_serial] = most_of(scenario);
+    const bool flows = scenario.engine == default_engine;
+    budget.wall = (flows ? 1 : simgrid_slowdown) / at_once * (of_own * own.tasks + of_serial * serial.tasks) *
+                  of_simulation;
+    if (flows) budget.wall = (1 + more / of_simulation) * budget.wall;
     return budget;
 }
 
-Seconds wall_of(const Scenario& scenario, const RunBudget& budget) {
-    constexpr double quickly_built = 200'000;
-    if (budget.graph.tasks > quickly_built || scenario.engine != default_engine) return budget.wall;
-    const Seconds more = of_kernel_pairs(scenario.graph(), scenario.machine->topology.device());
-    return (1 + more / of_simulation) * budget.wall;
-}
-
-Json to_json(const RunBudget& budget, Seconds wall) {
-    return {{"tasks", static_cast<std::int64_t>(budget.graph.tasks)},
-            {"edges", static_cast<std::int64_t>(budget.graph.edges)},
-            {"simulations_at_most", static_cast<std::int64_t>(budget.simulations)},
-            {"memory_MB", std::ceil(budget.memory.si() * 1e-6)},
-            {"wall_s", std::ceil(wall.si() * 10) / 10}};
+Json to_json(const RunBudget& budget) {
+    Json json{{"tasks", static_cast<std::int64_t>(budget.tasks)},
+              {"edges", static_cast<std::int64_t>(budget.edges)},
+              {"simulations_at_most", static_cast<std::int64_t>(budget.simulations)},
+              {"memory_MB", std::ceil(budget.memory.si() * 1e-6)},
+              {"wall_s", std::ceil(budget.wall.si() * 10) / 10}};
+    if (budget.at_least) json["or_more"] = true;
+    return json;
 }
 
 void require_affordable(const RunBudget& budget, Bytes available) {
-    require_memory_for(
-        "the simulations of " + std::to_string(static_cast<std::int64_t>(budget.graph.tasks)) + " tasks",
-        budget.memory, available, "sim --allow-large, or ");
+    const std::string tasks = std::to_string(static_cast<std::int64_t>(budget.tasks)) + " tasks";
+    if (budget.at_least && budget.memory <= available)
+        throw UserError("graphs of more than " + std::to_string(most_tasks) +
+                        " tasks take minutes (allowed: sim --allow-large)");
+    require_memory_for("the simulations of " + tasks + (budget.at_least ? " or more" : ""), budget.memory,
+                       available, "sim --allow-large, or ");
 }
 
 }  // namespace overlap

@@ -83,7 +83,7 @@ std::vector<Candidate> candidates_for(const Workload& workload, const Topology& 
             (schedule.between_nodes && islands(topology) == 1))
             continue;
         const bool cuts = schedule.takes("chunks");
-        const bool columns = schedule.make()->point({}).shape == CommShape::two_d;
+        const bool columns = schedule.point({}).shape == CommShape::two_d;
         for (const std::string& agent : agent_names)
             for (const std::string& transfer : directions(agent)) {
                 if (!cuts) {
@@ -128,13 +128,11 @@ Scenario with_candidate(const Scenario& scenario, const Candidate& candidate) {
     Scenario result = scenario;
     const ScheduleEntry& schedule = find_schedule(candidate.schedule);
     require_handled(schedule, scenario.workload);
-    const Pair* pair = scenario.workload.pair();
     result.schedule = {SchedulePtr(), &schedule};
     result.pairs.clear();
     result.whole_pairs.clear();
-    result.params = read_parameters({candidate.params(), candidate.label()}, schedule.parameters,
-                                    pair == nullptr || pair->order != Order::gemm_first,
-                                    schedule.single_stream, scenario.machine->topology);
+    result.params =
+        schedule.read({candidate.params(), candidate.label()}, scenario.workload, scenario.machine->topology);
     return result;
 }
 

@@ -23,7 +23,7 @@ std::optional<Quotient> quotient_for(const Scenario& scenario, const TaskGraph& 
 }
 
 std::optional<ResourceTable> pooled_for(const Scenario& scenario, const TaskGraph& graph) {
-    const std::optional<Turns>& alike = scenario.params.transfers.alike;
+    const std::optional<Rotations>& alike = scenario.params.transfers.alike;
     if (!alike) return std::nullopt;
     return pooled_by(*alike, graph, scenario.machine->topology, scenario.machine->resources);
 }
@@ -60,12 +60,12 @@ Experiment::Experiment(const Scenario& scenario, const TaskGraph& graph)
     if (pooled_) costs_ = price(effects_of(scenario));
 }
 
-std::optional<Turns> Experiment::turns() const {
-    return quotient_ ? quotient_->turns : scenario_.params.transfers.alike;
+std::optional<Rotations> Experiment::rotations() const {
+    return quotient_ ? quotient_->rotations : scenario_.params.transfers.alike;
 }
 
 int Experiment::simulated_gpus() const {
-    const std::optional<Turns> simulated = turns();
+    const std::optional<Rotations> simulated = rotations();
     return simulated ? simulated->representatives() : scenario_.machine->topology.gpus();
 }
 

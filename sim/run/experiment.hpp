@@ -42,9 +42,9 @@ public:
     /// Makespans of all seeds (one seed if nothing is drawn), and a run of the whole graph with the median
     /// makespan; with the scenario's own effects.
     std::pair<Makespans, EngineResult> median_run() const;
-    /// The turns whose representatives are simulated; the other GPUs are each like one of these. None: all are
+    /// The rotations whose representatives are simulated; the other GPUs are each like one of these. None: all are
     /// simulated.
-    std::optional<Turns> turns() const;
+    std::optional<Rotations> rotations() const;
     int simulated_gpus() const;
     /// Median over the seeds.
     Seconds makespan(const Effects& effects) const;

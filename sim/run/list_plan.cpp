@@ -81,8 +81,7 @@ private:
                 const Json params = with_defaults(*schedule, given);
                 ConfigObject object(params, config_.origin, pointer);
                 choice.params =
-                    read_parameters(object, schedule->parameters, pair->order != Order::gemm_first,
-                                    schedule->single_stream, topology_.groups(choice.group).front());
+                    schedule->read(object, choice.workload(), topology_.groups(choice.group).front());
                 if (choice.params.transfers.commands == DmaCommands::best)
                     object.fail("dma_commands", "is 'auto', which only a schedule of the whole list can be");
                 plan_.pairs.push_back(std::move(choice));

@@ -166,7 +166,7 @@ Timeline timeline_of(const TaskGraph& graph, CostView costs, const EngineResult&
 }
 
 std::optional<Energy> energy_of(const TaskGraph& graph, CostView costs, const EngineResult& simulated,
-                                const Machine& machine, const std::optional<Turns>& alike) {
+                                const Machine& machine, const std::optional<Rotations>& alike) {
     const DeviceSpec& device = machine.topology.device();
     if (!device.energy) return std::nullopt;
     Energy energy;
@@ -196,11 +196,12 @@ std::optional<Energy> energy_of(const TaskGraph& graph, CostView costs, const En
 }
 
 void observe(const TaskGraph& graph, CostView costs, const EngineResult& simulated, const Machine& machine,
-             const std::optional<Turns>& alike, const std::optional<Turns>& turns, RunResult& result) {
+             const std::optional<Rotations>& alike, const std::optional<Rotations>& rotations,
+             RunResult& result) {
     std::vector<TaskId> of_representatives;
     std::vector<Activity> activities;
     for (TaskId id = 0; id < graph.size(); ++id) {
-        if (turns && turns->representative(graph[id].gpu) != graph[id].gpu) continue;
+        if (rotations && rotations->representative(graph[id].gpu) != graph[id].gpu) continue;
         of_representatives.push_back(id);
         activities.push_back(
             {graph[id].kind(), graph[id].gpu, simulated.tasks[id].start, simulated.tasks[id].end});

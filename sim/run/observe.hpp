@@ -6,7 +6,7 @@
 #include "sim/core/energy.hpp"
 #include "sim/engine/engine.hpp"
 #include "sim/report/run/result.hpp"
-#include "sim/topology/turns.hpp"
+#include "sim/topology/rotations.hpp"
 
 namespace overlap {
 
@@ -17,13 +17,14 @@ Timeline timeline_of(const TaskGraph& graph, CostView costs, const EngineResult&
 /// GPU (a copy: on both GPUs), the work of all tasks (models/work_energy.hpp), minus what the lower clock at
 /// the power limit saves in a long run. None if a constant is unknown.
 std::optional<Energy> energy_of(const TaskGraph& graph, CostView costs, const EngineResult& simulated,
-                                const Machine& machine, const std::optional<Turns>& alike = {});
+                                const Machine& machine, const std::optional<Rotations>& alike = {});
 
 /// Fills in the numbers derived from a simulated run: exposed communication, utilisation, compute units of
-/// communication, energy. `alike`: the graph is that of representatives only, as in energy_of. `turns`: each GPU did
+/// communication, energy. `alike`: the graph is that of representatives only, as in energy_of. `rotations`: each GPU did
 /// the same as its representative.
 void observe(const TaskGraph& graph, CostView costs, const EngineResult& simulated, const Machine& machine,
-             const std::optional<Turns>& alike, const std::optional<Turns>& turns, RunResult& result);
+             const std::optional<Rotations>& alike, const std::optional<Rotations>& rotations,
+             RunResult& result);
 /// Fills in timeline, counters and recording.
 void record(TaskGraph graph, CostView costs, const EngineResult& simulated, const ResourceTable& resources,
             RunResult& result);

@@ -11,18 +11,6 @@
 namespace overlap {
 namespace {
 
-/// A graph is read, so that none has to be built.
-class PlanSchedule final : public Schedule {
-public:
-    TaskGraph build(const Workload&, const Topology&, const ScheduleParams&) const override { return {}; }
-    GraphSize size(const Workload&, const Topology&, const ScheduleParams&) const override { return {}; }
-    bool in_sequence() const override { return false; }
-};
-
-std::unique_ptr<Schedule> make_plan_schedule() {
-    return std::make_unique<PlanSchedule>();
-}
-
 template <class Value>
 void take(Value& to, const Value& from, const Value& normal) {
     if (to == normal) to = from;
@@ -76,7 +64,9 @@ SchedulePtr schedule_of_plans() {
         plans.name = "plan";
         plans.summary = "The tasks of a plan.";
         plans.handles = [](const Workload&) { return true; };
-        plans.make = make_plan_schedule;
+        // A graph is read, so that none has to be built.
+        plans.add_tasks = [](const Workload&, const Topology&, const ScheduleParams&, TaskGraph&) {};
+        plans.in_sequence = false;
         return std::make_shared<const ScheduleEntry>(std::move(plans));
     }();
     return entry;
@@ -155,9 +145,9 @@ AlikeTasks alike_tasks(const Scenario& scenario) {
     if (!quotient) return none;
     quotient->graph.name_streams(whole.stream_names());
     const ResourceTable pooled =
-        pooled_by(quotient->turns, quotient->graph, machine.topology, machine.resources);
+        pooled_by(quotient->rotations, quotient->graph, machine.topology, machine.resources);
     if (!is_same(*quotient, quotient->graph, price_of(quotient->graph), pooled)) return none;
-    return {scenario.plan, quotient->turns, std::make_shared<const TaskGraph>(std::move(quotient->graph))};
+    return {scenario.plan, quotient->rotations, std::make_shared<const TaskGraph>(std::move(quotient->graph))};
 }
 
 }  // namespace overlap

@@ -27,7 +27,7 @@ Timeline named(Timeline timeline, const Scenario& scenario, const TaskGraph& gra
 /// Who is alike in a plan's graph, and the graph with the tasks of representatives only.
 struct AlikeTasks {
     PlanPtr plan;
-    std::optional<Turns> turns;
+    std::optional<Rotations> rotations;
     std::shared_ptr<const TaskGraph> representatives;
 };
 /// Looks for it in the whole graph. A simulation of the representatives is the same, to the bit.

@@ -167,7 +167,7 @@ std::string Resolver::machine_key(const RunConfig& config) {
     if (config.what_if != Json::object()) key += '\n' + config.what_if.dump();
     if (const auto host = this->host(config.host);
         host != nullptr &&
-        (changes_gemms(*host) || !host->device.empty() || host->events == HostEvents::marks))
+        (changes_gemms(*host) || !host->device.empty() || host->events == HostEvents::untimed))
         key += '\n' + config.host;
     return key;
 }
@@ -188,7 +188,7 @@ Resolver::MachinePtr Resolver::machine(const RunConfig& config) {
             machine.evidence =
                 folder_.machine(config.topology, WhatIf(config.what_if, config.origin)).evidence;
         if (host != nullptr && changes_gemms(*host)) run_gemms_from(*host, machine);
-        machine.marks = host != nullptr && host->events == HostEvents::marks;
+        machine.untimed_events = host != nullptr && host->events == HostEvents::untimed;
         return std::make_shared<const Machine>(std::move(machine));
     });
 }
@@ -204,11 +204,8 @@ Resolver::MachinePtr Resolver::smaller_machine(RunConfig config, const Topology&
 
 ScheduleParams parameters_of(const ScheduleEntry& schedule, const Json& params, const Workload& workload,
                              const Topology& topology, const std::string& origin) {
-    const Pair* pair = workload.pair();
-    const bool collective_first = pair == nullptr || pair->order != Order::gemm_first;
     const Json given = with_defaults(schedule, params);
-    return read_parameters({given, origin, "/params"}, schedule.parameters, collective_first,
-                           schedule.single_stream, topology);
+    return schedule.read({given, origin, "/params"}, workload, topology);
 }
 
 PlanPtr Resolver::plan_of_text(const std::string& text) {
@@ -302,7 +299,10 @@ Scenario Resolver::resolve(const RunConfig& given) {
     if (config.repeat == Repeat::steady) require_power_constants(*machine, config.origin);
     if (planned == nullptr && may_build_representatives(scenario))
         if (const MachinePtr small = smaller_machine(config, topology)) find_alike_ranks(scenario, small);
-    if (!config.allow_large) require_affordable(budget_of(scenario), available_memory() / at_once_);
+    if (!config.allow_large) {
+        const Bytes available = available_memory() / at_once_;
+        require_affordable(budget_of(scenario, available), available);
+    }
     if (planned == nullptr && scenario.params.transfers.commands == DmaCommands::best)
         scenario.params.transfers = fastest_commands(scenario);
     return scenario;
@@ -325,7 +325,7 @@ Scenario Resolver::of_representatives(Scenario scenario, const std::string& mach
                    scenario.without};
     // The value holds the plan, so that no other one has its address.
     const AlikeTasks alike = alike_tasks_.get(key.dump(), [&] { return alike_tasks(scenario); });
-    scenario.params.transfers.alike = alike.turns;
+    scenario.params.transfers.alike = alike.rotations;
     scenario.representatives = alike.representatives;
     return scenario;
 }

@@ -61,7 +61,7 @@ private:
     RecentValues<std::string, std::shared_ptr<const Host>> hosts_{16};
     RecentValues<std::string, std::shared_ptr<const Workload>> workloads_{256};
     RecentValues<std::string, MachinePtr> machines_{32};  ///< by topology and what-if
-    RecentValues<std::string, std::optional<Turns>> alike_{256};
+    RecentValues<std::string, std::optional<Rotations>> alike_{256};
     RecentValues<std::string, MachinePtr> sustained_{32};  ///< by key and by duration of GEMMs
     RecentValues<std::string, PlanPtr> plans_{16};         ///< by file, or by text
     RecentValues<std::string, AlikeTasks> alike_tasks_{16};

@@ -202,9 +202,9 @@ RunResult run_whole(bool share_cores, const Scenario& scenario, const RunOptions
     const std::uint64_t seed = quantile(makespans, 0.5).second;
     const Costs costs = repeated.costs(seed);
     if (!attribution) look_into(seed);
-    const std::optional<Turns>& alike = scenario.params.transfers.alike;
+    const std::optional<Rotations>& alike = scenario.params.transfers.alike;
     RunResult result;
-    observe(graph, costs, simulated, *steady.machine, alike, repeated.turns(), result);
+    observe(graph, costs, simulated, *steady.machine, alike, repeated.rotations(), result);
     jobs.wait();
     const Baseline own_way = serial_job.get(), fastest = fastest_job.get();
     const Baseline& baseline = own_way.makespan < fastest.makespan ? own_way : fastest;

@@ -50,35 +50,23 @@ Scenario Scenario::of_all_gpus() const {
     return all;
 }
 
-GraphSize Scenario::size() const {
-    const Topology& topology = machine->topology;
-    const auto made = schedule->make();
-    const auto with_calls = [&](GraphSize size) {
-        if (!host_calls() || !host->calls_take_time()) return size;
-        return GraphSize{2 * size.tasks, size.edges + 2 * size.tasks};
-    };
-    if (plan != nullptr)
-        return with_calls(
-            {static_cast<double>(plan->graph.size()), static_cast<double>(plan->graph.edge_count())});
-    if (pairs.empty()) return with_calls(made->size(workload, topology, params));
-    return with_calls(size_of_operators(workload, topology,
-                                        schedule->handles(workload) ? params : whole_params(),
-                                        made->in_sequence(), nullptr, pairs));
-}
-
-TaskGraph Scenario::device_graph() const {
+TaskGraph Scenario::device_graph(GraphLimit limit) const {
     if (plan != nullptr) return params.transfers.alike ? *representatives : plan->graph;
-    const auto made = schedule->make();
-    TaskGraph graph =
-        pairs.empty() ? made->build(workload, machine->topology, params) : operators(made->in_sequence());
+    TaskGraph graph = pairs.empty() ? schedule->build(workload, machine->topology, params, limit)
+                                    : operators(schedule->in_sequence, limit);
     if (runs_by_data()) graph.run_by_data();
     return graph;
 }
 
-TaskGraph Scenario::graph() const {
-    TaskGraph graph = as_enqueued(device_graph(), schedule->name);
+TaskGraph Scenario::graph(GraphLimit limit) const {
+    TaskGraph graph = as_enqueued(device_graph(limit), schedule->name);
     if (runs_by_data()) graph.run_by_data();
     return graph;
+}
+
+TaskGraph Scenario::serial_graph(GraphLimit limit) const {
+    const ScheduleEntry& serial = find_schedule("serial");
+    return as_enqueued(serial.build(workload, machine->topology, whole_params(), limit), serial.name);
 }
 
 TaskGraph Scenario::graph_by_data() const {
@@ -93,16 +81,18 @@ bool Scenario::needs_own_kernel() const {
 bool Scenario::runs_by_data() const {
     if (plan != nullptr) return plan->graph.runs_by_data();
     return workload.pair() == nullptr && workload.list_order == ListOrder::data && pairs.empty() &&
-           schedule->takes("algorithm") && !schedule->make()->in_sequence();
+           schedule->takes("algorithm") && !schedule->in_sequence;
 }
 
 bool Scenario::runs_in_sequence() const {
-    return workload.pair() == nullptr && schedule->make()->in_sequence();
+    return workload.pair() == nullptr && schedule->in_sequence;
 }
 
-TaskGraph Scenario::operators(bool in_sequence) const {
-    return build_operators(workload, machine->topology, schedule->handles(workload) ? params : whole_params(),
-                           in_sequence, nullptr, pairs);
+TaskGraph Scenario::operators(bool in_sequence, GraphLimit limit) const {
+    TaskGraph graph(limit);
+    add_operators(workload, machine->topology, schedule->handles(workload) ? params : whole_params(),
+                  in_sequence, graph, nullptr, pairs);
+    return graph;
 }
 
 TaskGraph Scenario::as_enqueued(TaskGraph device, const std::string& by) const {

@@ -34,7 +34,7 @@ struct Scenario {
     std::shared_ptr<const Host> host = nullptr;  ///< null: all is enqueued beforehand, in any order
     Repeat repeat = Repeat::once;
     /// Who is alike in the baseline; in the scenario's own graph: ScheduleParams::transfers.alike
-    std::optional<Turns> serial_alike = {};
+    std::optional<Rotations> serial_alike = {};
     std::optional<SteadyState> steady = {};  ///< of the machine, once its clock has settled for a graph
     PlanPtr plan = nullptr;                  ///< instead of a graph that the schedule builds
     /// A plan's graph of representatives, where `params` say who is alike.
@@ -42,9 +42,9 @@ struct Scenario {
 
     /// The resolved config: reading it back gives the same scenario.
     Json config() const;
-    TaskGraph graph() const;
+    TaskGraph graph(GraphLimit limit = {}) const;
     /// The graph without the hosts' calls.
-    TaskGraph device_graph() const;
+    TaskGraph device_graph(GraphLimit limit = {}) const;
     /// Whether it says what work is done, so that `serial` can do the same.
     bool has_workload() const { return plan == nullptr || plan->has_workload(); }
     /// A list's tasks, each of which waits for its data only, without the hosts' calls.
@@ -66,14 +66,14 @@ struct Scenario {
     bool needs_own_kernel() const;
     /// How much later than a GPU's first stream its other streams begin.
     Seconds release() const { return host == nullptr ? Seconds() : host->release; }
-    /// Exact, but of a list with `pairs` the number of edges, and with host calls both numbers, are at most this.
-    GraphSize size() const;
+    /// The graph of `serial`, with parameters of its own, on the same GPUs.
+    TaskGraph serial_graph(GraphLimit limit = {}) const;
     /// The parameters of collectives and GEMMs that are not cut: of the baseline, and beside `pairs`.
     ScheduleParams whole_params() const;
 
 private:
     /// The graph of a list with `pairs`.
-    TaskGraph operators(bool in_sequence) const;
+    TaskGraph operators(bool in_sequence, GraphLimit limit = {}) const;
 };
 
 }  // namespace overlap

@@ -33,29 +33,30 @@ private:
 // it equals hetero_fused_1d.
 class HierarchicalGraph {
 public:
-    /// `all`: the size of the graph of all GPUs.
     HierarchicalGraph(const Pair& pair, const Topology& topology, const ScheduleParams& params,
-                      const GraphSize& all)
-        : pieces_(pair, topology.gpus(), params.chunks, CommShape::one_d),
+                      TaskGraph& graph)
+        : graph_(graph),
+          pieces_(pair, topology.gpus(), params.chunks, CommShape::one_d),
           transfers_(graph_, topology, params.transfers),
           built_(transfers_.built()),
           scatter_(params.scatter) {
-        const GraphSize size = all.times(static_cast<double>(built_.count()) / topology.gpus());
-        graph_.reserve(static_cast<std::size_t>(size.tasks), static_cast<std::size_t>(size.edges));
+        // In each step a GEMM, copies from the ranks of the node and of the rail, and forwarding within the node.
+        const int in_node = transfers_.ranks_per_node() - 1, rail = transfers_.nodes() - 1;
+        const int of_step = pieces_.ranks() == 1 ? 0 : 1 + in_node + rail + (rail > 0 ? in_node : 0);
+        graph_.reserve(built_.count() * static_cast<std::size_t>(pieces_.chunks() * of_step), 0);
         for (const int rank : built_.ranks()) {
             node_peers_.push_back(transfers_.node_peers(rank));
             rail_peers_.push_back(transfers_.rail_peers(rank));
         }
     }
 
-    TaskGraph build() {
+    void build() {
         if (pieces_.collective_first())
             multiply_arrivals(gather(no_tasks()));
         else if (pieces_.gathers_results())
             gather(own_results());
         else
             multiply_then_reduce();
-        return std::move(graph_);
     }
 
 private:
@@ -195,7 +196,7 @@ private:
     ChunkTasks no_tasks() const { return {built_, pieces_.chunks()}; }
     bool tokens_in_k() const { return pieces_.pair().shard_dim == ShardDim::k; }
 
-    TaskGraph graph_;
+    TaskGraph& graph_;
     Pieces pieces_;
     Transfers transfers_;
     const BuiltRanks& built_;
@@ -203,58 +204,11 @@ private:
     std::vector<std::vector<int>> node_peers_, rail_peers_;  ///< by rank that is built
 };
 
-class HierarchicalChunked final : public Schedule {
-public:
-    TaskGraph build(const Workload& workload, const Topology& topology,
-                    const ScheduleParams& params) const override {
-        return HierarchicalGraph(*workload.pair(), topology, params, size(workload, topology, params))
-            .build();
-    }
-    GraphSize size(const Workload& workload, const Topology& topology,
-                   const ScheduleParams& params) const override {
-        const Pieces pieces(*workload.pair(), topology.gpus(), params.chunks, CommShape::one_d);
-        const double ranks = pieces.ranks(), chunks = pieces.chunks(), steps = ranks * chunks;
-        if (ranks == 1) return {1, 0};
-        const double in_node = island_size(topology) - 1, rail = islands(topology) - 1;
-        const double forwards = rail > 0 ? in_node : 0;  // copies of pieces from the rail
-        GraphSize size;
-        const auto gather = [&](double held) {
-            size.add(steps * (rail + in_node), held);
-            size.add(steps * forwards, rail);
-        };
-        if (pieces.gathers_results()) {
-            size.add(steps);
-            gather(1);
-            return size;
-        }
-        size.add(ranks);
-        if (params.scatter) size.add(steps, 1);
-        if (pieces.collective_first()) {
-            gather(0);
-            size.add(steps, forwards + in_node + rail);
-            return size;
-        }
-        size.add(steps);
-        if (rail > 0) {
-            size.add(steps * in_node, 1);
-            if (in_node > 0) size.add(steps, in_node + 1);
-            size.add(steps * rail, 1);
-        }
-        size.add(steps * in_node, 1);
-        size.add(steps, 1 + rail + in_node);
-        if (workload.pair()->collective == CollectiveKind::all_reduce) gather(1);
-        return size;
-    }
-    bool builds_representatives(const Workload&, const ScheduleParams&) const override { return true; }
-    PiecePoint point(const ScheduleParams&) const override {
-        return {CommShape::one_d, Uniformity::hetero, Granularity::fused};
-    }
-};
-
 }  // namespace
 
-std::unique_ptr<Schedule> make_hierarchical_chunked() {
-    return std::make_unique<HierarchicalChunked>();
+void add_hierarchical_chunked(const Workload& workload, const Topology& topology,
+                              const ScheduleParams& params, TaskGraph& graph) {
+    HierarchicalGraph(*workload.pair(), topology, params, graph).build();
 }
 
 }  // namespace overlap

@@ -141,7 +141,7 @@ private:
 std::span<const Field<Host>> Host::fields() {
     static const std::array rows{
         plain_field<&Host::threads>("threads", host_threads_names, "one_a_gpu: a thread or process a GPU. one: one thread for all GPUs, which has enqueued everything before the GPUs begin; calls take no time.").optional(),
-        plain_field<&Host::events>("events", host_events_names, "What a stream records for streams that wait for it: events with a time, or marks, which have none. Behind a pull whose end is polled for, a stream waits for the poll if it records an event with a time; behind a mark it goes on, unless another GPU waits for the mark.").optional(),
+        plain_field<&Host::events>("events", host_events_names, "What a stream records for streams that wait for it: events with a time, or untimed ones (cudaEventDisableTiming). Behind a pull whose end is polled for, a stream waits for the poll if it records an event with a time; behind an untimed one it goes on, unless another GPU waits for it.").optional(),
         field<&Host::gemm>("gemm_us", "Host time of a call that enqueues a GEMM.").optional(),
         field<&Host::kernel>("kernel_us", "Host time of a call that enqueues any other kernel.").optional(),
         field<&Host::copy>("copy_us", "Host time of a call that enqueues a copy by DMA, or inside the GPU.").optional(),

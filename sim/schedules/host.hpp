@@ -19,8 +19,8 @@ inline const std::array<std::string, 2> host_threads_names{"one_a_gpu", "one"};
 /// What the next task of a hardware queue waits for: that the one before it has begun, or that it has ended.
 enum class QueueWaits { begin, end };
 inline const std::array<std::string, 2> queue_waits_names{"begin", "end"};
-enum class HostEvents { timed, marks };
-inline const std::array<std::string, 2> host_events_names{"timed", "marks"};
+enum class HostEvents { timed, untimed };
+inline const std::array<std::string, 2> host_events_names{"timed", "untimed"};
 
 /// Who enqueues, and how long a call takes: a file of configs/hosts.
 struct Host {

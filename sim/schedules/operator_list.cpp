@@ -10,7 +10,8 @@
 namespace overlap {
 namespace {
 
-/// For each operator the collective of all GPUs that alone reads its result, and nothing else; no all_gather.
+/// For each operator the collective that is the only reader of its result and reads nothing else. No
+/// all_gather (see sends_a_result), and none of groups.
 std::vector<std::optional<std::size_t>> collectives_of_results(const std::vector<Operator>& operators) {
     constexpr std::size_t none = ~std::size_t{0}, several = none - 1;
     std::vector<std::size_t> taker(operators.size(), none);
@@ -67,19 +68,20 @@ void put_back(RankTasks tasks, const Topology& group, RankTasks& all) {
 
 /// The algorithm of the parameters; libraries were measured in one node, so a group between nodes goes by copies.
 /// Throws UserError if the algorithm, or the DMA commands, do not support the collective.
-std::unique_ptr<CollectiveAlgorithm> algorithm_for(const CollectiveWork& work, const ScheduleParams& params,
-                                                   const Topology& group) {
+const CollectiveAlgorithm& algorithm_for(const CollectiveWork& work, const ScheduleParams& params,
+                                         const Topology& group) {
     const bool unmeasured = params.algorithm == "library" && !work.group.is_all() && group.nodes() > 1;
     const std::string name = unmeasured ? "hierarchical" : params.algorithm;
-    auto algorithm = make_collective_algorithm(name);
-    if (!algorithm->handles(work.kind))
+    const CollectiveAlgorithm& algorithm = collective_algorithm(name);
+    if (!algorithm.handles(work.kind))
         throw UserError("collective algorithm '" + name + "' has no " + name_of(work.kind) +
                         " (use algorithm=direct)");
     const DmaCommands commands = params.transfers.commands;
     if (!can_command(commands, work.kind))
-        throw UserError("dma_commands '" + dma_commands_names[static_cast<std::size_t>(commands)] +
-                        "' can't do an " + name_of(work.kind) +
-                        " (broadcast: all_gather; swap: all_to_all; any other: all)");
+        throw UserError(
+            "dma_commands '" + dma_commands_names[static_cast<std::size_t>(commands)] + "' can't do an " +
+            name_of(work.kind) +
+            " (broadcast: all_gather; swap: all_to_all; copy, one_stream, back_to_back, auto: any)");
     return algorithm;
 }
 
@@ -87,8 +89,9 @@ std::unique_ptr<CollectiveAlgorithm> algorithm_for(const CollectiveWork& work, c
 class ListGraph {
 public:
     ListGraph(std::vector<Operator> operators, const Topology& topology, bool in_sequence,
-              const std::optional<Turns>& alike)
-        : operators_(std::move(operators)),
+              const std::optional<Rotations>& alike, TaskGraph& graph)
+        : graph_(graph),
+          operators_(std::move(operators)),
           topology_(topology),
           groups_(topology),
           built_(topology.gpus(), alike),
@@ -100,7 +103,6 @@ public:
         graph_.name_streams(streams_.names());
     }
 
-    TaskGraph& graph() { return graph_; }
     const BuiltRanks& built() const { return built_; }
     const Operator& at(std::size_t index) const { return operators_[index]; }
     bool is_done(std::size_t index) const { return !ends_[index].empty(); }
@@ -185,7 +187,7 @@ public:
         RankTasks first(before.size()), second(before.size());
         for (const Topology& group : groups_.of(choice.group)) {
             SplicedEnds ends =
-                splice(graph_, choice.schedule->make()->build(choice.workload(), group, choice.params),
+                splice(graph_, choice.schedule->build(choice.workload(), group, choice.params, graph_.left()),
                        choice.pair.order == Order::collective_first, of_group(before, group), group);
             put_back(std::move(ends.first), group, first);
             put_back(std::move(ends.second), group, second);
@@ -201,16 +203,16 @@ public:
         const RankTasks before = ready(index);
         if (work.group.is_all()) {
             Transfers transfers(graph_, topology_, transfers_of(index, params.transfers));
-            set_ends(index, algorithm_for(work, params, topology_)->build(work, before, transfers));
+            set_ends(index, algorithm_for(work, params, topology_).build(work, before, transfers));
             return;
         }
         RankTasks done(before.size());
         for (const Topology& group : groups_.of(work.group)) {
-            const auto algorithm = algorithm_for(work, params, group);
+            const CollectiveAlgorithm& algorithm = algorithm_for(work, params, group);
             Transfers transfers(graph_, group,
                                 transfers_of(index, transfers_in_group(params.transfers, group)),
                                 RanksOf::whole);
-            put_back(algorithm->build(work, of_group(before, group), transfers), group, done);
+            put_back(algorithm.build(work, of_group(before, group), transfers), group, done);
         }
         set_ends(index, std::move(done));
     }
@@ -226,26 +228,18 @@ private:
         return task.kind() == TaskKind::gemm || task.kind() == TaskKind::local_copy;
     }
 
+    TaskGraph& graph_;
     std::vector<Operator> operators_;
     const Topology& topology_;
     Groups groups_;
     BuiltRanks built_;
     bool in_sequence_;
-    TaskGraph graph_;
     std::vector<RankTasks> ends_;                   ///< by operator
     std::vector<std::optional<std::size_t>> last_;  ///< by rank: its last operator among those of some ranks
     std::optional<std::size_t> last_of_all_;        ///< the last operator among the others
     RankTasks calls_;                               ///< by rank: the host's last call that the list records
     OperatorStreams streams_;
 };
-
-/// Most messages of one operator that a rank sends or receives.
-double most_messages(const SendWork& send, double ranks) {
-    std::vector<int> of_rank(static_cast<std::size_t>(ranks));
-    for (const auto& side : {send.from, send.to})
-        for (const std::int64_t rank : side) ++of_rank[static_cast<std::size_t>(rank)];
-    return *std::ranges::max_element(of_rank);
-}
 
 }  // namespace
 
@@ -278,11 +272,11 @@ bool can_command(DmaCommands commands, CollectiveKind kind) {
     return true;
 }
 
-TaskGraph build_operators(const Workload& workload, const Topology& topology, const ScheduleParams& params,
-                          bool in_sequence, const Fuse& fuse, std::span<const PairChoice> choices) {
+void add_operators(const Workload& workload, const Topology& topology, const ScheduleParams& params,
+                   bool in_sequence, TaskGraph& graph, const Fuse& fuse,
+                   std::span<const PairChoice> choices) {
     const std::vector<Operator> operators = workload.operators(topology.gpus());
-    ListGraph list(operators, topology, in_sequence, params.transfers.alike);
-    TaskGraph& graph = list.graph();
+    ListGraph list(operators, topology, in_sequence, params.transfers.alike, graph);
     const BuiltRanks& built = list.built();
     const auto takers = collectives_of_results(operators);
 
@@ -304,8 +298,7 @@ TaskGraph build_operators(const Workload& workload, const Topology& topology, co
             Transfers transfers(graph, topology, list.transfers_of(index, params.transfers));
             list.add_sends(index, *send, transfers);
         } else if (const auto taker = fuse ? takers[index] : std::nullopt) {
-            FusedEnds fused =
-                fuse(graph, compute_work(op), std::get<CollectiveWork>(operators[*taker].work), ready);
+            FusedEnds fused = fuse(compute_work(op), std::get<CollectiveWork>(operators[*taker].work), ready);
             list.set_ends(index, std::move(fused.made));
             list.set_ends(*taker, std::move(fused.given));
         } else {
@@ -322,79 +315,6 @@ TaskGraph build_operators(const Workload& workload, const Topology& topology, co
         if (workload.pair() != nullptr) continue;
         for (TaskId id = from; id < graph.size(); ++id) graph.set_operator(id, static_cast<int>(index));
     }
-    return std::move(graph);
-}
-
-GraphSize size_of_operators(const Workload& workload, const Topology& topology, const ScheduleParams& params,
-                            bool in_sequence, const FuseSize& fuse, std::span<const PairChoice> choices) {
-    TaskGraph none;
-    Groups groups(topology);
-    const double ranks = topology.gpus();
-    const std::vector<Operator> operators = workload.operators(topology.gpus());
-    const auto takers = collectives_of_results(operators);
-    std::vector<double> ends(operators.size());  // by operator: number of tasks that a rank waits for
-    OperatorStreamSizes streams(operators);
-    double most_ends = 0;     // of all operators so far
-    bool some_ranks = false;  // whether one of them was not on all ranks
-    GraphSize size;
-    double calls = 0;  // that a rank's operators wait for: of the host, the last one
-    const auto add_host_calls = [&](const Operator& op) {
-        if (!op.recorded.calls_host()) return;
-        double waited_for = 0;
-        for (const std::size_t need : op.recorded.host_needs) waited_for += ends[need];
-        size.add(op.ranks.empty() ? ranks : static_cast<double>(op.ranks.size()), waited_for);
-        calls = 1;
-    };
-    for (std::size_t index = 0; index < operators.size(); ++index) {
-        if (ends[index] > 0) continue;  // fused
-        const Operator& op = operators[index];
-        add_host_calls(op);
-        double ready = calls;
-        for (const std::size_t need : op.needs) ready += ends[need];
-        ready += streams.waited_for(op);
-        const bool waited = contains(op.needs, index - 1);
-        if (index > 0) {
-            most_ends = std::max(most_ends, ends[index - 1]);
-            some_ranks = some_ranks || operators[index - 1].is_of_some_ranks();
-            if (in_sequence && (some_ranks || !waited)) ready += some_ranks ? most_ends : ends[index - 1];
-        }
-        if (const PairChoice* choice = choice_at(choices, index)) {
-            const std::vector<Topology>& parts = groups.of(choice->group);
-            add_host_calls(operators[index + 1]);
-            size += choice->schedule->make()
-                        ->size(choice->workload(), parts.front(), choice->params)
-                        .times(static_cast<double>(parts.size()));
-            // At most a task of each stream of a rank waits for the list, or has the list wait for it.
-            const double streams_of_rank = parts.front().gpus() + 1;
-            size.edges += ranks * (streams_of_rank + 1) * ready;
-            ends[index] = ends[index + 1] = streams_of_rank;
-            continue;
-        }
-        const auto add = [&](const CollectiveSize& collective) {
-            size += collective;
-            return collective.ends;
-        };
-        const auto* collective = std::get_if<CollectiveWork>(&op.work);
-        if (collective != nullptr && !op.recorded.is_taken()) {
-            const std::vector<Topology>& parts = groups.of(collective->group);
-            const CollectiveSize of_one =
-                algorithm_for(*collective, params, parts.front())
-                    ->size(collective->kind, ready, Transfers(none, parts.front(), params.transfers));
-            size += of_one.times(static_cast<double>(parts.size()));
-            ends[index] = of_one.ends;
-        } else if (const auto taker = fuse ? takers[index] : std::nullopt) {
-            ends[*taker] = add(fuse(std::get<CollectiveWork>(operators[*taker].work).kind, ready));
-            ends[index] = 1;
-        } else if (const auto* send = std::get_if<SendWork>(&op.work)) {
-            size.add(static_cast<double>(send->from.size()), in_sequence ? 2 * ready : ready);
-            ends[index] = most_messages(*send, ranks);
-        } else {
-            size.add(op.ranks.empty() ? ranks : static_cast<double>(op.ranks.size()), ready);
-            ends[index] = 1;
-        }
-        streams.add(op, ends[index]);
-    }
-    return size;
 }
 
 }  // namespace overlap

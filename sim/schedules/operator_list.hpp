@@ -23,22 +23,16 @@ bool sends_a_result(const Workload& workload);
 struct FusedEnds {
     RankTasks made, given;
 };
-/// Adds a computation, after `ready`, and the collective of its result to a graph, as one kernel a rank.
-using Fuse = std::function<FusedEnds(TaskGraph& graph, const Work& computation,
-                                     const CollectiveWork& collective, const RankTasks& ready)>;
+/// Adds a computation, after `ready`, and the collective of its result to the graph, as one kernel a rank.
+using Fuse = std::function<FusedEnds(const Work& computation, const CollectiveWork& collective,
+                                     const RankTasks& ready)>;
 
-/// Tasks of a workload with whole operators: each once, on every rank. With `in_sequence`, an operator also
+/// Adds the tasks of a workload with whole operators: each once, on every rank. With `in_sequence`, an operator also
 /// waits, on each rank, for the end of the operator before it in the list. With `fuse`, an operator and the
 /// collective of its result are added together, if the list has such a collective. Pairs of the list that have
 /// a choice are the graphs of their schedules instead (see splice); `choices` are in the order of the list.
-TaskGraph build_operators(const Workload& workload, const Topology& topology, const ScheduleParams& params,
-                          bool in_sequence, const Fuse& fuse = nullptr,
-                          std::span<const PairChoice> choices = {});
-/// The size of that graph; with choices, or where a transfer names a stream, its number of edges at most. `fuse`: the
-/// size that a Fuse adds if a rank waits for one task of its computation.
-using FuseSize = std::function<CollectiveSize(CollectiveKind collective, double ready)>;
-GraphSize size_of_operators(const Workload& workload, const Topology& topology, const ScheduleParams& params,
-                            bool in_sequence, const FuseSize& fuse = nullptr,
-                            std::span<const PairChoice> choices = {});
+void add_operators(const Workload& workload, const Topology& topology, const ScheduleParams& params,
+                   bool in_sequence, TaskGraph& graph, const Fuse& fuse = nullptr,
+                   std::span<const PairChoice> choices = {});
 
 }  // namespace overlap

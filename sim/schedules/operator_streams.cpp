@@ -55,11 +55,4 @@ void OperatorStreams::add(const Operator& op, const RankTasks& ends) {
     }
 }
 
-OperatorStreamSizes::OperatorStreamSizes(const std::vector<Operator>& operators)
-    : holds_transfers_(std::ranges::any_of(operators, transfer_names_stream)) {}
-
-bool OperatorStreamSizes::counts(const Operator& op) const {
-    return holds_transfers_ && is_on_named_streams(op);
-}
-
 }  // namespace overlap

@@ -39,21 +39,4 @@ private:
     bool holds_transfers_;
 };
 
-/// How many tasks a rank's operator waits for because of its stream, at most.
-class OperatorStreamSizes {
-public:
-    explicit OperatorStreamSizes(const std::vector<Operator>& operators);
-    double waited_for(const Operator& op) { return counts(op) ? tasks_[stream_of(op)] : 0; }
-    void add(const Operator& op, double ends) {
-        if (counts(op)) tasks_[stream_of(op)] += ends;
-    }
-
-private:
-    bool counts(const Operator& op) const;
-    static std::string stream_of(const Operator& op) { return op.stream.empty() ? "compute" : op.stream; }
-
-    std::map<std::string, double> tasks_;
-    bool holds_transfers_;
-};
-
 }  // namespace overlap

@@ -230,10 +230,10 @@ std::vector<Parameter> make_parameters() {
             "priority of the streams of copy kernels and library collectives (agent cu only)").of_copy_kernels(),
         flag("scatter", [](auto& p) -> auto& { return p.scatter; }, "charge the copies that pack stages and put fused rows in their place"),
         choice("gemm", gemm_grain_names, [](auto& p) -> auto& { return p.gemm; }, "grain of the GEMMs of ring_chunked"),
-        choice("comm_shape", comm_shape_names, [](auto& p) -> auto& { return p.comm_shape; },
+        choice("comm_shape", comm_shape_names, [](auto& p) -> auto& { return p.point.shape; },
             "cut shards along the sharded dimension, or along the other one (strided)"),
-        choice("uniformity", uniformity_names, [](auto& p) -> auto& { return p.uniformity; }, "cut the own shard like the others, or take it whole"),
-        choice("granularity", granularity_names, [](auto& p) -> auto& { return p.granularity; }, "one GEMM a step, or one a piece"),
+        choice("uniformity", uniformity_names, [](auto& p) -> auto& { return p.point.uniformity; }, "cut the own shard like the others, or take it whole"),
+        choice("granularity", granularity_names, [](auto& p) -> auto& { return p.point.granularity; }, "one GEMM a step, or one a piece"),
         std::move(algorithm).settled([](ConfigObject&, ScheduleParams& p, const Context& at) {
                 const bool by_nics = at.topology.nodes() > 1 && at.topology.has_network();
                 const bool by_islands = gains_by_crossing_once(at.topology, p.transfers.agent == Agent::dma);
@@ -276,16 +276,16 @@ Json parameters_schema() {
             {"properties", properties}};
 }
 
-ScheduleParams read_parameters(ConfigObject given, std::span<const std::string> accepted,
-                               bool collective_first, bool single_stream, const Topology& topology) {
-    const auto is_accepted = [&](const std::string& name) { return contains(accepted, name); };
+ScheduleParams read_parameters(ConfigObject given, const ParameterUser& user, const Topology& topology) {
+    const auto is_accepted = [&](const std::string& name) { return contains(user.accepted, name); };
     for (const std::string& key : given.keys())
         if (!is_accepted(key))
-            given.fail(key, "is no parameter of this schedule" + suggestion(key, accepted));
+            given.fail(key, "is no parameter of this schedule" + suggestion(key, user.accepted));
 
-    const Context context{topology, collective_first, single_stream ? 1 : std::max(topology.gpus() - 1, 1)};
+    const Context context{topology, user.collective_first,
+                          user.single_stream ? 1 : std::max(topology.gpus() - 1, 1)};
     ScheduleParams params;
-    params.transfers.single_stream = single_stream;
+    params.transfers.single_stream = user.single_stream;
     params.chunks = is_accepted("chunks") ? topology.gpus_per_node() : 1;
     for (const Parameter& parameter : parameters()) {
         if (parameter.settle) parameter.settle(given, params, context);

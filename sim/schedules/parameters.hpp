@@ -29,6 +29,7 @@ struct PiecePoint {
         return granularity == Granularity::fused &&
                (uniformity == Uniformity::hetero || shape == CommShape::one_d);
     }
+    friend bool operator==(const PiecePoint&, const PiecePoint&) = default;
 };
 
 inline const std::array<std::string, 2> gemm_grain_names{"shard", "chunk"};
@@ -42,9 +43,7 @@ struct ScheduleParams {
     TransferOptions transfers;
     bool scatter = true;
     GemmGrain gemm = GemmGrain::shard;
-    CommShape comm_shape = CommShape::one_d;
-    Uniformity uniformity = Uniformity::hetero;
-    Granularity granularity = Granularity::fused;
+    PiecePoint point{CommShape::one_d, Uniformity::hetero, Granularity::fused};
     std::string algorithm = "direct";
     int gemm_cus = 0;  ///< compute units that GEMMs may use; 0: all
     CuMask cu_mask = CuMask::even;
@@ -66,10 +65,15 @@ std::span<const ParameterInfo> schedule_parameters();
 /// JSON schema of the "params" of a run config.
 Json parameters_schema();
 
-/// Reads `given` (the "params" object of a run config) strictly: only names in `accepted`. `collective_first`
-/// says whether the transfers feed the GEMMs; it decides the default direction. Throws UserError.
-ScheduleParams read_parameters(ConfigObject given, std::span<const std::string> accepted,
-                               bool collective_first, bool single_stream, const Topology& topology);
+/// What a schedule takes, as far as its parameters depend on it.
+struct ParameterUser {
+    std::span<const std::string> accepted;  ///< names that may be given
+    bool collective_first = true;  ///< the transfers feed the GEMMs, which decides the default direction
+    bool single_stream = false;    ///< as ScheduleEntry::single_stream
+};
+
+/// Reads `given` (the "params" object of a run config) strictly: only accepted names. Throws UserError.
+ScheduleParams read_parameters(ConfigObject given, const ParameterUser& user, const Topology& topology);
 
 /// `options` for a collective of a group of GPUs: copy kernels with the default number of compute units take
 /// the default for the peers of the group, which may be fewer than those of all GPUs.

@@ -29,34 +29,39 @@ private:
     std::vector<TaskId> tasks_;
 };
 
+// The schedules of "Design Space Exploration of DMA based Finer-Grain Compute Communication Overlap": pieces
+// one level finer than a shard, from all peers at every step. A named point fixes the three axes; `ficco` reads
+// them. Without chunks, hetero and unfused, whole shards come from (go to) all peers at once: the own shard first
+// (last), then a GEMM for each in order r+1, r+2, …
 class PieceGraph {
 public:
-    PieceGraph(const Pair& pair, const Topology& topology, const ScheduleParams& params, PiecePoint point)
-        : pieces_(pair, topology.gpus(), params.chunks, point.shape),
+    PieceGraph(const Pair& pair, const Topology& topology, const ScheduleParams& params, TaskGraph& graph)
+        : graph_(graph),
+          pieces_(pair, topology.gpus(), params.chunks, params.point.shape),
           transfers_(graph_, topology, params.transfers),
           built_(transfers_.built()),
-          fused_(point.granularity == Granularity::fused),
-          hetero_(point.uniformity == Uniformity::hetero),
+          fused_(params.point.granularity == Granularity::fused),
+          hetero_(params.point.uniformity == Uniformity::hetero),
           scatter_(params.scatter),
           peers_(peers_of_all(transfers_)) {
         reserve();
     }
 
-    TaskGraph build() {
+    void build() {
         if (pieces_.collective_first())
             gather_then_multiply();
         else
             multiply_then_send();
-        return std::move(graph_);
     }
 
 private:
-    /// Estimate: one copy for each piece, the GEMMs (with packing if they are
-    /// fused), and one edge for each copy.
+    /// A copy for each piece, and an edge for each copy; the GEMMs.
     void reserve() {
         const std::size_t steps = built_.count() * static_cast<std::size_t>(pieces_.chunks());
         const std::size_t copies = steps * static_cast<std::size_t>(pieces_.ranks() - 1);
-        graph_.reserve(copies + (fused_ ? 2 * steps : copies + steps) + built_.count(), copies + steps);
+        const bool each = !fused_ && !pieces_.gathers_results();
+        const std::size_t gemms = (hetero_ ? built_.count() : 0) + (each ? copies : steps);
+        graph_.reserve(copies + (pieces_.ranks() == 1 ? 1 : gemms), copies);
     }
 
     void gather_then_multiply() {
@@ -184,7 +189,7 @@ private:
 
     bool tokens_in_k() const { return pieces_.pair().shard_dim == ShardDim::k; }
 
-    TaskGraph graph_;
+    TaskGraph& graph_;
     Pieces pieces_;
     Transfers transfers_;
     const BuiltRanks& built_;
@@ -196,34 +201,9 @@ private:
 
 }  // namespace
 
-TaskGraph build_pieces(const Pair& pair, const Topology& topology, const ScheduleParams& params,
-                       PiecePoint point) {
-    return PieceGraph(pair, topology, params, point).build();
-}
-
-GraphSize size_of_pieces(const Pair& pair, const Topology& topology, const ScheduleParams& params,
-                         PiecePoint point) {
-    const Pieces pieces(pair, topology.gpus(), params.chunks, point.shape);
-    const double ranks = pieces.ranks(), peers = ranks - 1, chunks = pieces.chunks();
-    if (ranks == 1) return {1, 0};
-    const bool fused = point.granularity == Granularity::fused;
-    const bool hetero = point.uniformity == Uniformity::hetero;
-    const double own = hetero ? 1 : 0;  // GEMMs of whole own shards of a rank
-    const double shards = pieces.gathers_results() ? 1 : hetero ? peers : ranks;
-    GraphSize size;
-    size.add(ranks * (own + chunks * (fused ? 1 : shards)));
-    double packing = pieces.strided() ? own : chunks;  // copies inside a rank
-    if (pieces.collective_first()) {
-        size.add(ranks * chunks * peers);
-        size.edges += ranks * chunks * peers;
-        if (!hetero && !pieces.strided()) packing += chunks;
-    } else {
-        size.add(ranks * chunks * peers, 1);
-        if (pieces.reduces()) size.add(ranks * chunks, ranks);
-        if (pair.collective == CollectiveKind::all_reduce) size.add(ranks * chunks * peers, 1);
-    }
-    if (fused && params.scatter) size.add(ranks * packing, 1);
-    return size;
+void add_pieces(const Workload& workload, const Topology& topology, const ScheduleParams& params,
+                TaskGraph& graph) {
+    PieceGraph(*workload.pair(), topology, params, graph).build();
 }
 
 }  // namespace overlap

@@ -35,6 +35,11 @@ public:
 
     int ranks() const { return ranks_; }
     int chunks() const { return chunks_; }
+    /// Pieces that all ranks together receive, if each gets every piece of the other ranks once.
+    std::size_t transfers() const {
+        return static_cast<std::size_t>(ranks_) * static_cast<std::size_t>(ranks_ - 1) *
+               static_cast<std::size_t>(chunks_);
+    }
     const Pair& pair() const { return pair_; }
     bool collective_first() const { return pair_.order == Order::collective_first; }
     /// Whether each rank computes only its own shard, which all others receive.
@@ -92,12 +97,5 @@ private:
 /// Sums of the partial results of chunk `chunk` at the owners of its pieces, each after its `parts` (of owners that are
 /// built); for all_reduce also the copies of the sums to all ranks.
 void add_reductions(const Pieces& pieces, Transfers& transfers, int chunk, const RankTasks& parts);
-
-/// The task graph of any point of the design space, for every ordered pair. One chunk, hetero, unfused: the
-/// schedule of whole shards.
-TaskGraph build_pieces(const Pair& pair, const Topology& topology, const ScheduleParams& params,
-                       PiecePoint point);
-GraphSize size_of_pieces(const Pair& pair, const Topology& topology, const ScheduleParams& params,
-                         PiecePoint point);
 
 }  // namespace overlap

@@ -236,7 +236,7 @@ private:
 Placement place(const TaskGraph& graph, const ScheduleEntry& schedule, const Workload& workload,
                 const Topology& topology, const ScheduleParams& params) {
     const Pair& pair = placeable_pair(workload);
-    return Placer(graph, pair, topology.gpus(), params.chunks, schedule.make()->point(params), params.scatter)
+    return Placer(graph, pair, topology.gpus(), params.chunks, schedule.point(params), params.scatter)
         .place();
 }
 

@@ -8,12 +8,15 @@ namespace {
 // i of the ring (Topology::ring) sends to i+1. One transfer stream a GPU.
 class RingGraph {
 public:
-    RingGraph(const Pair& pair, const Topology& topology, const ScheduleParams& params)
-        : pieces_(pair, topology.gpus(), params.chunks, CommShape::one_d),
+    RingGraph(const Pair& pair, const Topology& topology, const ScheduleParams& params, TaskGraph& graph)
+        : graph_(graph),
+          pieces_(pair, topology.gpus(), params.chunks, CommShape::one_d),
           transfers_(graph_, topology, params.transfers),
-          by_chunk_(params.gemm == GemmGrain::chunk && topology.gpus() > 1) {}
+          by_chunk_(params.gemm == GemmGrain::chunk && topology.gpus() > 1) {
+        graph_.reserve(pieces_.transfers() + ranks(), 0);
+    }
 
-    TaskGraph build() {
+    void build() {
         if (pieces_.collective_first()) {
             gather(PositionTasks(ranks(), std::vector<std::vector<TaskId>>(chunks())));
         } else if (pieces_.gathers_results()) {
@@ -21,7 +24,6 @@ public:
         } else {
             reduce();
         }
-        return std::move(graph_);
     }
 
 private:
@@ -122,47 +124,17 @@ private:
     std::size_t ranks() const { return static_cast<std::size_t>(pieces_.ranks()); }
     std::size_t chunks() const { return static_cast<std::size_t>(pieces_.chunks()); }
 
-    TaskGraph graph_;
+    TaskGraph& graph_;
     Pieces pieces_;
     Transfers transfers_;
     bool by_chunk_;
 };
 
-class RingChunked final : public Schedule {
-public:
-    TaskGraph build(const Workload& workload, const Topology& topology,
-                    const ScheduleParams& params) const override {
-        return RingGraph(*workload.pair(), topology, params).build();
-    }
-    GraphSize size(const Workload& workload, const Topology& topology,
-                   const ScheduleParams& params) const override {
-        const Pieces pieces(*workload.pair(), topology.gpus(), params.chunks, CommShape::one_d);
-        const double ranks = pieces.ranks(), chunks = pieces.chunks(), copies = ranks * (ranks - 1) * chunks;
-        if (ranks == 1) return {1, 0};
-        const double gemms = params.gemm == GemmGrain::chunk ? chunks : 1;  // per shard
-        GraphSize size;
-        if (pieces.collective_first()) {
-            size.add(ranks + ranks * (ranks - 1) * gemms);
-            size.edges += copies;  // into them
-            size.add(copies);
-            size.edges += copies - ranks * chunks;  // the first step sends the rank's own chunks
-        } else if (pieces.gathers_results()) {
-            size.add(ranks * gemms);
-            size.add(copies, 1);
-        } else {
-            size.add(ranks * ranks * gemms);
-            size.add(copies, 1);
-            size.add(copies, 2);  // sums
-            if (workload.pair()->collective == CollectiveKind::all_reduce) size.add(copies, 1);
-        }
-        return size;
-    }
-};
-
 }  // namespace
 
-std::unique_ptr<Schedule> make_ring_chunked() {
-    return std::make_unique<RingChunked>();
+void add_ring_chunked(const Workload& workload, const Topology& topology, const ScheduleParams& params,
+                      TaskGraph& graph) {
+    RingGraph(*workload.pair(), topology, params, graph).build();
 }
 
 }  // namespace overlap

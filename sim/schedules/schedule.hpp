@@ -2,45 +2,38 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "sim/core/graph_size.hpp"
 #include "sim/core/what_if.hpp"
 #include "sim/schedules/parameters.hpp"
 #include "sim/workload/workload.hpp"
 
 namespace overlap {
 
-/// Turns a workload into a task graph: tasks, their streams and their order. Contract: a pure function of its
-/// arguments that never sees time. On every rank the tasks do exactly the FLOPs of the workload and move
-/// exactly the bytes of its collective. With one GPU the graph is the GEMM alone. Throws UserError for an
-/// unsupported workload or parameter.
-class Schedule {
-public:
-    virtual ~Schedule() = default;
-    virtual TaskGraph build(const Workload& workload, const Topology& topology,
-                            const ScheduleParams& params) const = 0;
-    /// Exact size of the graph that `build` returns, without building it. Throws like `build`.
-    virtual GraphSize size(const Workload& workload, const Topology& topology,
-                           const ScheduleParams& params) const = 0;
-    /// Whether `build` adds the tasks of representatives only where `params.transfers.alike` says who is alike.
-    virtual bool builds_representatives(const Workload&, const ScheduleParams&) const { return false; }
-    /// How the schedule cuts shards, for the placement of pieces in memory;
-    /// whole shards are one piece, unfused.
-    virtual PiecePoint point(const ScheduleParams&) const { return {}; }
-    /// Whether operators of a list outside of pairs that are cut wait for the operator before them.
-    virtual bool in_sequence() const { return true; }
-};
+/// Adds the tasks of a workload, their streams and their order to an empty graph. Contract: a pure function of its
+/// arguments that never sees time. On every rank the tasks do exactly the FLOPs of the workload and move exactly the
+/// bytes of its collective. With one GPU the graph is the GEMM alone. Throws UserError for an unsupported workload or
+/// parameter, and GraphTooLarge before it takes memory for more pieces than the graph may have tasks.
+using AddTasks = void(const Workload&, const Topology&, const ScheduleParams&, TaskGraph&);
 
+/// Turns a workload into a task graph.
 struct ScheduleEntry {
     std::string name;
     std::string summary;                           ///< transfers and GEMMs in one sentence
     std::vector<std::string> parameters;           ///< accepted names, a subset of schedule_parameters()
     std::function<bool(const Workload&)> handles;  ///< supported forms of workload
-    std::unique_ptr<Schedule> (*make)() = nullptr;
+    AddTasks* add_tasks = nullptr;
+    /// How the schedule cuts shards; whole shards are one piece, unfused. None: as its parameters say.
+    std::optional<PiecePoint> fixed_point = PiecePoint{};
+    /// Whether `add_tasks` adds only the tasks of representatives where `params.transfers.alike` says who is alike.
+    bool (*by_representatives)(const Workload&, const ScheduleParams&) =
+        [](const Workload&, const ScheduleParams&) { return false; };
+    bool in_sequence =
+        true;  ///< operators of a list that are in no pair that is cut wait for the operator before them
     bool shard_level = false;    ///< a GEMM for each shard, which comes whole
     bool single_stream = false;  ///< one transfer stream a GPU instead of one for each peer
     /// Needs a kernel of one's own: its GEMM polls or sets flags, or stores at peers, while it runs. All other
@@ -54,6 +47,12 @@ struct ScheduleEntry {
     Json defaults = Json::object();  ///< parameters whose default differs from schedule_parameters()
 
     bool takes(std::string_view parameter) const;
+    /// Reads the "params" of a run config of this schedule, without `defaults`. Throws UserError.
+    ScheduleParams read(ConfigObject given, const Workload& workload, const Topology& topology) const;
+    /// The task graph of a workload. Throws as `add_tasks` does.
+    TaskGraph build(const Workload& workload, const Topology& topology, const ScheduleParams& params,
+                    GraphLimit limit = {}) const;
+    PiecePoint point(const ScheduleParams& params) const { return fixed_point.value_or(params.point); }
 };
 using SchedulePtr = std::shared_ptr<const ScheduleEntry>;
 

@@ -5,15 +5,8 @@
 
 namespace overlap {
 
-std::unique_ptr<Schedule> make_serial();
-std::unique_ptr<Schedule> make_concurrent();
-std::unique_ptr<Schedule> make_two_streams();
-std::unique_ptr<Schedule> make_ring_chunked();
-std::unique_ptr<Schedule> make_hierarchical_chunked();
-std::unique_ptr<Schedule> make_ficco(const std::optional<PiecePoint>& fixed);
-std::unique_ptr<Schedule> make_flag_gated();
-std::unique_ptr<Schedule> make_t3();
-std::unique_ptr<Schedule> make_work_group_fused();
+AddTasks add_serial, add_concurrent, add_two_streams, add_ring_chunked, add_hierarchical_chunked, add_pieces,
+    add_flag_gated, add_t3, add_work_group_fused;
 
 namespace {
 
@@ -21,15 +14,13 @@ using enum CommShape;
 using enum Uniformity;
 using enum Granularity;
 
-template <CommShape shape, Uniformity uniformity, Granularity granularity>
-std::unique_ptr<Schedule> make_point() {
-    return make_ficco(PiecePoint{shape, uniformity, granularity});
+bool always(const Workload&, const ScheduleParams&) {
+    return true;
 }
-
-std::unique_ptr<Schedule> make_any_point() {
-    return make_ficco(std::nullopt);
+bool where_the_algorithm_does(const Workload& workload, const ScheduleParams& params) {
+    return workload.pair() != nullptr && params.transfers.commands == DmaCommands::copy &&
+           collective_algorithm(params.algorithm).by_representatives;
 }
-
 bool any(const Workload&) {
     return true;
 }
@@ -94,17 +85,21 @@ std::span<const ScheduleEntry> schedules() {
          .summary = "Each operator after the one before it has ended on its GPU; nothing overlaps.",
          .parameters = whole,
          .handles = any,
-         .make = make_serial},
+         .add_tasks = add_serial,
+         .by_representatives = where_the_algorithm_does},
         {.name = "concurrent",
          .summary = "Each operator as soon as the data it needs are there; collectives beside computation.",
          .parameters = whole,
          .handles = unordered,
-         .make = make_concurrent},
+         .add_tasks = add_concurrent,
+         .in_sequence = false},
         {.name = "shard_p2p",
          .summary = "Whole shards, one peer at a time on one stream; a GEMM for each shard.",
          .parameters = shards,
          .handles = computes_several_shards,
-         .make = make_point<one_d, hetero, unfused>,
+         .add_tasks = add_pieces,
+         .fixed_point = PiecePoint{one_d, hetero, unfused},
+         .by_representatives = always,
          .shard_level = true,
          .single_stream = true},
         {.name = "two_streams",
@@ -113,7 +108,7 @@ std::span<const ScheduleEntry> schedules() {
              "copies around them; one sum.",
          .parameters = {"scatter"},
          .handles = in_symmetric_memory,
-         .make = make_two_streams,
+         .add_tasks = add_two_streams,
          .barriers = true,
          .advised = false},
         {.name = "ring_chunked",
@@ -121,80 +116,102 @@ std::span<const ScheduleEntry> schedules() {
              "Neighbour ring, P-1 steps, each shard in C pipelined chunks; a GEMM for each shard or chunk.",
          .parameters = ring,
          .handles = forwards,
-         .make = make_ring_chunked,
+         .add_tasks = add_ring_chunked,
          .single_stream = true},
         {.name = "hierarchical_chunked",
          .summary =
              "Chunk c over NICs to the own rail, then on inside the node; own shard, then one GEMM a step.",
          .parameters = pieces,
          .handles = forwards,
-         .make = make_hierarchical_chunked,
+         .add_tasks = add_hierarchical_chunked,
+         .fixed_point = PiecePoint{one_d, hetero, fused},
+         .by_representatives = always,
          .between_nodes = true},
         {.name = "shard_direct",
          .summary = "Whole shards, all peers at once; a GEMM for each shard.",
          .parameters = shards,
          .handles = computes_several_shards,
-         .make = make_point<one_d, hetero, unfused>,
+         .add_tasks = add_pieces,
+         .fixed_point = PiecePoint{one_d, hetero, unfused},
+         .by_representatives = always,
          .shard_level = true},
         {.name = "uniform_fused_1d",
          .summary = "Chunk c of every shard at step c; one GEMM of M/C rows a step, own chunk included.",
          .parameters = pieces,
          .handles = computes_several_shards,
-         .make = make_point<one_d, uniform, fused>},
+         .add_tasks = add_pieces,
+         .fixed_point = PiecePoint{one_d, uniform, fused},
+         .by_representatives = always},
         {.name = "hetero_fused_1d",
          .summary = "Own shard whole; chunk c of the P-1 others at step c, one GEMM a step.",
          .parameters = pieces,
          .handles = computes_several_shards,
-         .make = make_point<one_d, hetero, fused>},
+         .add_tasks = add_pieces,
+         .fixed_point = PiecePoint{one_d, hetero, fused},
+         .by_representatives = always},
         {.name = "uniform_unfused_1d",
          .summary = "Chunk c of every shard at step c; one GEMM a chunk, own chunks too.",
          .parameters = pieces,
          .handles = dependent_pair,
-         .make = make_point<one_d, uniform, unfused>},
+         .add_tasks = add_pieces,
+         .fixed_point = PiecePoint{one_d, uniform, unfused},
+         .by_representatives = always},
         {.name = "hetero_unfused_1d",
          .summary = "Own shard whole; chunk c of the P-1 others at step c, one GEMM a chunk.",
          .parameters = pieces,
          .handles = computes_several_shards,
-         .make = make_point<one_d, hetero, unfused>},
+         .add_tasks = add_pieces,
+         .fixed_point = PiecePoint{one_d, hetero, unfused},
+         .by_representatives = always},
         {.name = "uniform_fused_2d",
          .summary = "Column block c of every shard at step c, strided; one GEMM a step.",
          .parameters = pieces,
          .handles = computes_several_shards,
-         .make = make_point<two_d, uniform, fused>},
+         .add_tasks = add_pieces,
+         .fixed_point = PiecePoint{two_d, uniform, fused},
+         .by_representatives = always},
         {.name = "hetero_fused_2d",
          .summary = "Own shard whole; column block c of the P-1 others at step c, one GEMM a step.",
          .parameters = pieces,
          .handles = computes_several_shards,
-         .make = make_point<two_d, hetero, fused>},
+         .add_tasks = add_pieces,
+         .fixed_point = PiecePoint{two_d, hetero, fused},
+         .by_representatives = always},
         {.name = "uniform_unfused_2d",
          .summary = "Column block c of every shard at step c; one GEMM a block, own blocks too.",
          .parameters = pieces,
          .handles = dependent_pair,
-         .make = make_point<two_d, uniform, unfused>},
+         .add_tasks = add_pieces,
+         .fixed_point = PiecePoint{two_d, uniform, unfused},
+         .by_representatives = always},
         {.name = "hetero_unfused_2d",
          .summary = "Own shard whole; column block c of the P-1 others at step c, one GEMM a block.",
          .parameters = pieces,
          .handles = computes_several_shards,
-         .make = make_point<two_d, hetero, unfused>},
+         .add_tasks = add_pieces,
+         .fixed_point = PiecePoint{two_d, hetero, unfused},
+         .by_representatives = always},
         {.name = "ficco",
          .summary = "Any point of the space {1d, 2d} x {uniform, hetero} x {fused, unfused}, by parameters.",
          .parameters = space,
          .handles = computes_several_shards,
-         .make = make_any_point,
+         .add_tasks = add_pieces,
+         .fixed_point = std::nullopt,
+         .by_representatives = always,
          .advised = false},
         {.name = "flag_gated",
          .summary =
              "One GEMM a GPU, whose thread blocks poll a flag for each piece, or set one (fused kernels).",
          .parameters = gated,
          .handles = gateable,
-         .make = make_flag_gated,
+         .add_tasks = add_flag_gated,
          .own_kernel = true},
         {.name = "t3",
          .summary =
              "T3 (arXiv 2401.16677): one GEMM a GPU whose stores trigger a ring reduce-scatter chunk by chunk; the memory at the destination adds what comes (where device/near_memory can, else kernels add).",
          .parameters = triggered,
          .handles = sums_results,
-         .make = make_t3,
+         .add_tasks = add_t3,
          .single_stream = true,
          .own_kernel = true,
          .advised = false},
@@ -203,11 +220,28 @@ std::span<const ScheduleEntry> schedules() {
              "Fused computation and collective (arXiv 2305.06942): one kernel a GPU whose work-groups store results at the peer they are for as they end, remote ones first; also a memory-bound operator's, and in lists.",
          .parameters = stores,
          .handles = produces,
-         .make = make_work_group_fused,
+         .add_tasks = add_work_group_fused,
+         .in_sequence = false,
          .own_kernel = true,
          .advised = false},
     };
     return entries;
+}
+
+TaskGraph ScheduleEntry::build(const Workload& workload, const Topology& topology,
+                               const ScheduleParams& params, GraphLimit limit) const {
+    TaskGraph graph(limit);
+    ScheduleParams resolved = params;
+    resolved.point = point(params);
+    add_tasks(workload, topology, resolved, graph);
+    return graph;
+}
+
+ScheduleParams ScheduleEntry::read(ConfigObject given, const Workload& workload,
+                                   const Topology& topology) const {
+    const Pair* pair = workload.pair();
+    const bool collective_first = pair == nullptr || pair->order != Order::gemm_first;
+    return read_parameters(std::move(given), {parameters, collective_first, single_stream}, topology);
 }
 
 bool ScheduleEntry::takes(std::string_view parameter) const {

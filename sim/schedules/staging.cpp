@@ -35,7 +35,7 @@ Bytes staged_row(const Pair& pair) {
 void add_stages(const Pair& pair, const ScheduleEntry& schedule, const ScheduleParams& params,
                 std::vector<Bytes>& bytes) {
     const int ranks = static_cast<int>(bytes.size());
-    const PiecePoint point = schedule.make()->point(params);
+    const PiecePoint point = schedule.point(params);
     if (pair.gathers_results() || !point.staged() || !params.scatter || ranks == 1) return;
     const std::int64_t length = pair.shard_dim == ShardDim::k ? pair.gemm.k : pair.gemm.m;
     for (int rank = 0; rank < ranks; ++rank) {

@@ -14,134 +14,108 @@ namespace {
 // stored it and the partial sum of the rank before has arrived, by commands queued in advance if the DMA
 // engines support that. The memory at the destination adds arriving data; if it can't, a kernel does. An
 // all-reduce then gathers the sums around the ring, as in the paper, after a rank's last sum.
-class T3 final : public Schedule {
+class T3Graph {
 public:
-    TaskGraph build(const Workload& workload, const Topology& topology,
-                    const ScheduleParams& params) const override {
-        TaskGraph graph;
-        Fused(*workload.pair(), topology, params, graph).build();
-        return graph;
-    }
-    GraphSize size(const Workload& workload, const Topology& topology,
-                   const ScheduleParams& params) const override {
-        const Pieces pieces(*workload.pair(), topology.gpus(), params.chunks, CommShape::one_d);
-        const double ranks = pieces.ranks(), chunks = pieces.chunks(), copies = ranks * (ranks - 1) * chunks;
-        GraphSize size{ranks, 0};
-        if (ranks == 1) return size;
-        size.add(copies, 2);
-        size.edges -= ranks * chunks;  // the first step waits for the GEMM alone
-        if (topology.device().near_memory != NearMemory::add) size.add(copies, 2);
-        if (workload.pair()->collective == CollectiveKind::all_reduce) {
-            TaskGraph none;
-            size += make_collective_algorithm("ring")->size(CollectiveKind::all_gather, chunks + 1,
-                                                            Transfers(none, topology, params.transfers));
-        }
-        return size;
+    T3Graph(const Pair& pair, const Topology& topology, const ScheduleParams& params, TaskGraph& graph)
+        : graph_(graph),
+          pieces_(pair, topology.gpus(), params.chunks, CommShape::one_d),
+          adds_(topology.device().near_memory == NearMemory::add),
+          stores_(graph, topology, options(topology, params, true)),
+          sends_(graph, topology, options(topology, params, false)),
+          gathers_(graph, topology, params.transfers),
+          ring_(topology.ring()) {}
+
+    void build() {
+        const auto ranks = static_cast<std::size_t>(pieces_.ranks());
+        graph_.reserve(pieces_.transfers() + ranks, pieces_.transfers());
+        for (std::size_t at = 0; at < ranks; ++at)
+            gemms_.push_back(graph_.add(Task{pieces_.pair().gemm, ring_[at], compute_stream}, {}));
+        arrived_.assign(ranks, std::vector<TaskId>(static_cast<std::size_t>(pieces_.chunks())));
+        for (std::size_t step = 1; step < ranks; ++step) send(step);
+        if (pieces_.pair().collective == CollectiveKind::all_reduce && ranks > 1) gather();
     }
 
 private:
-    class Fused {
-    public:
-        Fused(const Pair& pair, const Topology& topology, const ScheduleParams& params, TaskGraph& graph)
-            : graph_(graph),
-              pieces_(pair, topology.gpus(), params.chunks, CommShape::one_d),
-              adds_(topology.device().near_memory == NearMemory::add),
-              stores_(graph, topology, options(topology, params, true)),
-              sends_(graph, topology, options(topology, params, false)),
-              gathers_(graph, topology, params.transfers),
-              ring_(topology.ring()) {}
+    static TransferOptions options(const Topology& topology, const ScheduleParams& params, bool stored) {
+        TransferOptions options = params.transfers;
+        options.direction = Direction::push;
+        options.stored = stored;
+        options.added = topology.device().near_memory == NearMemory::add;
+        options.prelaunch =
+            !stored && options.agent == Agent::dma && topology.device().dma.commands.has_value();
+        return options;
+    }
 
-        void build() {
-            const auto ranks = static_cast<std::size_t>(pieces_.ranks());
-            for (std::size_t at = 0; at < ranks; ++at)
-                gemms_.push_back(graph_.add(Task{pieces_.pair().gemm, ring_[at], compute_stream}, {}));
-            arrived_.assign(ranks, std::vector<TaskId>(static_cast<std::size_t>(pieces_.chunks())));
-            for (std::size_t step = 1; step < ranks; ++step) send(step);
-            if (pieces_.pair().collective == CollectiveKind::all_reduce && ranks > 1) gather();
-        }
+    /// Owner of the shard that the rank at `at` sends at `step`: that many positions back.
+    int shard_of(std::size_t at, std::size_t step) const {
+        return ring_[(at + ring_.size() - step) % ring_.size()];
+    }
 
-    private:
-        static TransferOptions options(const Topology& topology, const ScheduleParams& params, bool stored) {
-            TransferOptions options = params.transfers;
-            options.direction = Direction::push;
-            options.stored = stored;
-            options.added = topology.device().near_memory == NearMemory::add;
-            options.prelaunch =
-                !stored && options.agent == Agent::dma && topology.device().dma.commands.has_value();
-            return options;
-        }
+    /// Fraction of the GEMM at `at` that is done after chunk `chunk` of the shard sent at `step`.
+    double made(std::size_t at, std::size_t step, int chunk) const {
+        std::int64_t rows = 0;
+        for (std::size_t earlier = 1; earlier < step; ++earlier)
+            rows += pieces_.gemm(std::array{shard_of(at, earlier)}, -1).m;
+        for (int c = 0; c <= chunk; ++c) rows += pieces_.gemm(std::array{shard_of(at, step)}, c).m;
+        return static_cast<double>(rows) / static_cast<double>(pieces_.pair().gemm.m);
+    }
 
-        /// Owner of the shard that the rank at `at` sends at `step`: that many positions back.
-        int shard_of(std::size_t at, std::size_t step) const {
-            return ring_[(at + ring_.size() - step) % ring_.size()];
-        }
-
-        /// Fraction of the GEMM at `at` that is done after chunk `chunk` of the shard sent at `step`.
-        double made(std::size_t at, std::size_t step, int chunk) const {
-            std::int64_t rows = 0;
-            for (std::size_t earlier = 1; earlier < step; ++earlier)
-                rows += pieces_.gemm(std::array{shard_of(at, earlier)}, -1).m;
-            for (int c = 0; c <= chunk; ++c) rows += pieces_.gemm(std::array{shard_of(at, step)}, c).m;
-            return static_cast<double>(rows) / static_cast<double>(pieces_.pair().gemm.m);
-        }
-
-        /// The sends of all ranks in a step; from the second step on, each waits for the
-        /// arrivals of the step before.
-        void send(std::size_t step) {
-            const std::size_t ranks = ring_.size();
-            std::vector<std::vector<TaskId>> came = arrived_;
-            for (std::size_t at = 0; at < ranks; ++at)
-                for (int chunk = 0; chunk < pieces_.chunks(); ++chunk) {
-                    const auto c = static_cast<std::size_t>(chunk);
-                    const std::size_t next = (at + 1) % ranks;
-                    const int shard = shard_of(at, step);
-                    std::vector<TaskId> after;
-                    if (step > 1) after.push_back(arrived_[at][c]);
-                    Transfers& transfers = step == 1 ? stores_ : sends_;
-                    const TaskId copy =
-                        transfers.copy(ring_[at], ring_[next], pieces_.payload(shard, chunk), after);
-                    graph_.add_edge({gemms_[at], copy, std::min(made(at, step, chunk), 1.0)});
-                    came[next][c] = adds_ ? copy : add_by_kernel(next, step + 1, shard, chunk, copy);
-                }
-            arrived_ = std::move(came);
-        }
-
-        /// Sum of the arrived chunk at `at` and the rank's own part, to be sent at `step` or kept at the end.
-        TaskId add_by_kernel(std::size_t at, std::size_t step, int shard, int chunk, TaskId copy) {
-            const ReduceWork sum{pieces_.payload(shard, chunk).bytes, 2};
-            const TaskId added =
-                graph_.add(Task{sum, ring_[at], local_stream, shard, chunk}, std::array{copy});
-            graph_.add_edge({gemms_[at], added, std::min(made(at, step, chunk), 1.0)});
-            return added;
-        }
-
-        void gather() {
-            const Pair& pair = pieces_.pair();
-            RankTasks ready(ring_.size());
-            for (std::size_t at = 0; at < ring_.size(); ++at) {
-                std::vector<TaskId>& sums = ready[static_cast<std::size_t>(ring_[at])];
-                sums = arrived_[at];
-                sums.push_back(gemms_[at]);
+    /// The sends of all ranks in a step; from the second step on, each waits for the
+    /// arrivals of the step before.
+    void send(std::size_t step) {
+        const std::size_t ranks = ring_.size();
+        std::vector<std::vector<TaskId>> came = arrived_;
+        for (std::size_t at = 0; at < ranks; ++at)
+            for (int chunk = 0; chunk < pieces_.chunks(); ++chunk) {
+                const auto c = static_cast<std::size_t>(chunk);
+                const std::size_t next = (at + 1) % ranks;
+                const int shard = shard_of(at, step);
+                std::vector<TaskId> after;
+                if (step > 1) after.push_back(arrived_[at][c]);
+                Transfers& transfers = step == 1 ? stores_ : sends_;
+                const TaskId copy =
+                    transfers.copy(ring_[at], ring_[next], pieces_.payload(shard, chunk), after);
+                graph_.add_edge({gemms_[at], copy, std::min(made(at, step, chunk), 1.0)});
+                came[next][c] = adds_ ? copy : add_by_kernel(next, step + 1, shard, chunk, copy);
             }
-            make_collective_algorithm("ring")->build(
-                {CollectiveKind::all_gather, pair.operand(pieces_.ranks()), pair.operand_type()}, ready,
-                gathers_);
-        }
+        arrived_ = std::move(came);
+    }
 
-        TaskGraph& graph_;
-        Pieces pieces_;
-        bool adds_;
-        Transfers stores_, sends_, gathers_;
-        const std::vector<int>& ring_;
-        std::vector<TaskId> gemms_;                 ///< by position in the ring
-        std::vector<std::vector<TaskId>> arrived_;  ///< the last step's, by position and chunk
-    };
+    /// Sum of the arrived chunk at `at` and the rank's own part, to be sent at `step` or kept at the end.
+    TaskId add_by_kernel(std::size_t at, std::size_t step, int shard, int chunk, TaskId copy) {
+        const ReduceWork sum{pieces_.payload(shard, chunk).bytes, 2};
+        const TaskId added = graph_.add(Task{sum, ring_[at], local_stream, shard, chunk}, std::array{copy});
+        graph_.add_edge({gemms_[at], added, std::min(made(at, step, chunk), 1.0)});
+        return added;
+    }
+
+    void gather() {
+        const Pair& pair = pieces_.pair();
+        RankTasks ready(ring_.size());
+        for (std::size_t at = 0; at < ring_.size(); ++at) {
+            std::vector<TaskId>& sums = ready[static_cast<std::size_t>(ring_[at])];
+            sums = arrived_[at];
+            sums.push_back(gemms_[at]);
+        }
+        collective_algorithm("ring").build(
+            {CollectiveKind::all_gather, pair.operand(pieces_.ranks()), pair.operand_type()}, ready,
+            gathers_);
+    }
+
+    TaskGraph& graph_;
+    Pieces pieces_;
+    bool adds_;
+    Transfers stores_, sends_, gathers_;
+    const std::vector<int>& ring_;
+    std::vector<TaskId> gemms_;                 ///< by position in the ring
+    std::vector<std::vector<TaskId>> arrived_;  ///< the last step's, by position and chunk
 };
 
 }  // namespace
 
-std::unique_ptr<Schedule> make_t3() {
-    return std::make_unique<T3>();
+void add_t3(const Workload& workload, const Topology& topology, const ScheduleParams& params,
+            TaskGraph& graph) {
+    T3Graph(*workload.pair(), topology, params, graph).build();
 }
 
 }  // namespace overlap

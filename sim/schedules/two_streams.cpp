@@ -17,167 +17,133 @@ constexpr Bytes of_flags{2048};
 //                   of the own shard's part from the peer r−1, r−2, …, barrier; GEMM of the own shard on compute, join,
 //                   barrier, sum of all parts. A kernel that sleeps for 100 cycles goes before the first GEMM on compute, so that
 //                   the second stream's GEMM, whose result a peer waits for, gets the units first
-class TwoStreams final : public Schedule {
-public:
-    TaskGraph build(const Workload& workload, const Topology& topology,
-                    const ScheduleParams& params) const override {
-        const Pair& pair = *workload.pair();
-        Builder builder(Pieces(pair, topology.gpus(), 1, CommShape::one_d), params.scatter);
-        return std::move(builder).graph();
-    }
+constexpr int second_stream = local_stream;
 
-    GraphSize size(const Workload& workload, const Topology& topology,
-                   const ScheduleParams& params) const override {
-        const double ranks = topology.gpus();
-        GraphSize size;
-        if (ranks == 1) {
-            size.add(1);
-            return size;
-        }
-        const bool gathers = workload.pair()->collective == CollectiveKind::all_gather;
-        const double barriers = gathers ? 3 : 2 * ranks;
-        size.add(ranks * barriers);             // arrivals
-        size.add(ranks * barriers, ranks - 1);  // waits, each for all other ranks
-        size.add(ranks * ranks + ranks * (ranks - 1) + ranks + (gathers && params.scatter ? ranks : 0));
-        if (!gathers) size.add(ranks);  // sleeps
-        size.edges += 2 * ranks;        // fork and join
-        return size;
+class TwoStreamGraph {
+public:
+    TwoStreamGraph(Pieces pieces, bool copies_out, TaskGraph& graph)
+        : pieces_(std::move(pieces)), ranks_(pieces_.ranks()), copies_out_(copies_out), graph_(graph) {}
+
+    void build() {
+        if (ranks_ == 1)
+            gemm(0, compute_stream, 0);
+        else if (pieces_.collective_first())
+            gather();
+        else
+            scatter();
     }
 
 private:
-    static constexpr int second_stream = local_stream;
+    int peer(int rank, int distance) const { return (rank + distance + ranks_) % ranks_; }
+    static int stream_of(int step) { return step % 2 == 0 ? compute_stream : second_stream; }
+    Bytes shard_bytes(int shard) const { return pieces_.payload(shard, -1).bytes; }
 
-    class Builder {
-    public:
-        Builder(Pieces pieces, bool copies_out)
-            : pieces_(std::move(pieces)), ranks_(pieces_.ranks()), copies_out_(copies_out) {}
+    /// Adds a task of every rank.
+    template <class Make>
+    std::vector<TaskId> each(Make&& make) {
+        std::vector<TaskId> tasks;
+        for (int rank = 0; rank < ranks_; ++rank) tasks.push_back(make(rank));
+        return tasks;
+    }
 
-        TaskGraph graph() && {
-            if (ranks_ == 1)
-                gemm(0, compute_stream, 0);
-            else if (pieces_.collective_first())
-                gather();
-            else
-                scatter();
-            return std::move(graph_);
-        }
+    TaskId add(int rank, int stream, Work work, int shard, std::span<const TaskId> after = {}) {
+        return graph_.add({.work = std::move(work), .gpu = rank, .stream = stream, .shard = shard}, after);
+    }
+    TaskId gemm(int rank, int stream, int shard, std::span<const TaskId> after = {}) {
+        return add(rank, stream, pieces_.gemm(std::span(&shard, 1), -1), shard, after);
+    }
+    TaskId local_copy(int rank, int stream) {
+        return add(rank, stream, LocalCopyWork{shard_bytes(rank), shard_bytes(rank)}, rank);
+    }
+    TaskId pull(int rank, int stream, int from, int shard, std::span<const TaskId> after = {}) {
+        const Bytes bytes = shard_bytes(shard);
+        return add(rank, stream, CopyWork{.src = from, .dst = rank, .bytes = bytes, .run = bytes}, shard,
+                   after);
+    }
 
-    private:
-        int peer(int rank, int distance) const { return (rank + distance + ranks_) % ranks_; }
-        static int stream_of(int step) { return step % 2 == 0 ? compute_stream : second_stream; }
-        Bytes shard_bytes(int shard) const { return pieces_.payload(shard, -1).bytes; }
+    /// Every rank sets its flags, then waits for those of all others. `joined`: a task of another stream that
+    /// rank r waits for first, or none.
+    std::vector<TaskId> barrier(int stream, const std::vector<TaskId>& joined = {}) {
+        const auto arrivals = each([&](int rank) {
+            const auto after = joined.empty() ? std::span<const TaskId>()
+                                              : std::span(&joined[static_cast<std::size_t>(rank)], 1);
+            return add(rank, stream, MemoryBoundWork{of_flags, of_flags}, -1, after);
+        });
+        return each([&](int rank) {
+            const TaskId wait = graph_.add({.work = MemoryBoundWork{of_flags, of_flags},
+                                            .gpu = rank,
+                                            .stream = stream,
+                                            .continues = true});
+            for (int other = 0; other < ranks_; ++other)
+                if (other != rank) graph_.add_edge({arrivals[static_cast<std::size_t>(other)], wait, 1, 0.5});
+            return wait;
+        });
+    }
 
-        /// Adds a task of every rank.
-        template <class Make>
-        std::vector<TaskId> each(Make&& make) {
-            std::vector<TaskId> tasks;
-            for (int rank = 0; rank < ranks_; ++rank) tasks.push_back(make(rank));
-            return tasks;
-        }
+    /// torch.cuda._sleep(100): as long as it takes to launch a kernel.
+    void sleep() {
+        each([&](int rank) { return add(rank, compute_stream, MemoryBoundWork{of_flags, of_flags}, -1); });
+    }
 
-        TaskId add(int rank, int stream, Work work, int shard, std::span<const TaskId> after = {}) {
-            return graph_.add({.work = std::move(work), .gpu = rank, .stream = stream, .shard = shard},
-                              after);
-        }
-        TaskId gemm(int rank, int stream, int shard, std::span<const TaskId> after = {}) {
-            return add(rank, stream, pieces_.gemm(std::span(&shard, 1), -1), shard, after);
-        }
-        TaskId local_copy(int rank, int stream) {
-            return add(rank, stream, LocalCopyWork{shard_bytes(rank), shard_bytes(rank)}, rank);
-        }
-        TaskId pull(int rank, int stream, int from, int shard, std::span<const TaskId> after = {}) {
-            const Bytes bytes = shard_bytes(shard);
-            return add(rank, stream, CopyWork{.src = from, .dst = rank, .bytes = bytes, .run = bytes}, shard,
-                       after);
-        }
-
-        /// Every rank sets its flags, then waits for those of all others. `joined`: a task of another stream that
-        /// rank r waits for first, or none.
-        std::vector<TaskId> barrier(int stream, const std::vector<TaskId>& joined = {}) {
-            const auto arrivals = each([&](int rank) {
-                const auto after = joined.empty() ? std::span<const TaskId>()
-                                                  : std::span(&joined[static_cast<std::size_t>(rank)], 1);
-                return add(rank, stream, MemoryBoundWork{of_flags, of_flags}, -1, after);
-            });
-            return each([&](int rank) {
-                const TaskId wait = graph_.add({.work = MemoryBoundWork{of_flags, of_flags},
-                                                .gpu = rank,
-                                                .stream = stream,
-                                                .continues = true});
-                for (int other = 0; other < ranks_; ++other)
-                    if (other != rank)
-                        graph_.add_edge({arrivals[static_cast<std::size_t>(other)], wait, 1, 0.5});
-                return wait;
-            });
-        }
-
-        /// torch.cuda._sleep(100): as long as it takes to launch a kernel.
-        void sleep() {
+    void gather() {
+        barrier(compute_stream);
+        each([&](int rank) { return local_copy(rank, compute_stream); });
+        const auto ready = barrier(compute_stream);
+        each([&](int rank) { return gemm(rank, compute_stream, rank); });
+        std::vector<TaskId> last;  // of the second stream
+        for (int step = 1; step < ranks_; ++step) {
             each([&](int rank) {
-                return add(rank, compute_stream, MemoryBoundWork{of_flags, of_flags}, -1);
+                const int from = peer(rank, step);
+                const auto after = step == 1 ? std::span(&ready[static_cast<std::size_t>(rank)], 1)
+                                             : std::span<const TaskId>();
+                return pull(rank, stream_of(step), from, from, after);
             });
+            auto gemms = each([&](int rank) { return gemm(rank, stream_of(step), peer(rank, step)); });
+            if (stream_of(step) == second_stream) last = std::move(gemms);
         }
-
-        void gather() {
-            barrier(compute_stream);
-            each([&](int rank) { return local_copy(rank, compute_stream); });
-            const auto ready = barrier(compute_stream);
-            each([&](int rank) { return gemm(rank, compute_stream, rank); });
-            std::vector<TaskId> last;  // of the second stream
-            for (int step = 1; step < ranks_; ++step) {
-                each([&](int rank) {
-                    const int from = peer(rank, step);
-                    const auto after = step == 1 ? std::span(&ready[static_cast<std::size_t>(rank)], 1)
-                                                 : std::span<const TaskId>();
-                    return pull(rank, stream_of(step), from, from, after);
-                });
-                auto gemms = each([&](int rank) { return gemm(rank, stream_of(step), peer(rank, step)); });
-                if (stream_of(step) == second_stream) last = std::move(gemms);
-            }
-            if (copies_out_) {
-                auto copies = each([&](int rank) { return local_copy(rank, stream_of(ranks_)); });
-                if (stream_of(ranks_) == second_stream) last = std::move(copies);
-            }
-            barrier(compute_stream, last);
+        if (copies_out_) {
+            auto copies = each([&](int rank) { return local_copy(rank, stream_of(ranks_)); });
+            if (stream_of(ranks_) == second_stream) last = std::move(copies);
         }
+        barrier(compute_stream, last);
+    }
 
-        void scatter() {
-            const auto ready = barrier(compute_stream);
-            std::vector<TaskId> last;
-            for (int step = 1; step < ranks_; ++step) {
-                const int stream = stream_of(step);
-                if (step == 2) sleep();
-                each([&](int rank) {
-                    const auto after = step == 1 ? std::span(&ready[static_cast<std::size_t>(rank)], 1)
-                                                 : std::span<const TaskId>();
-                    return gemm(rank, stream, peer(rank, step), after);
-                });
-                barrier(stream);
-                each([&](int rank) { return pull(rank, stream, peer(rank, -step), rank); });
-                auto read = barrier(stream);
-                if (stream == second_stream) last = std::move(read);
-            }
-            if (ranks_ == 2) sleep();
-            each([&](int rank) { return gemm(rank, compute_stream, rank); });
-            barrier(compute_stream, last);
+    void scatter() {
+        const auto ready = barrier(compute_stream);
+        std::vector<TaskId> last;
+        for (int step = 1; step < ranks_; ++step) {
+            const int stream = stream_of(step);
+            if (step == 2) sleep();
             each([&](int rank) {
-                return add(rank, compute_stream,
-                           ReduceWork{.bytes = shard_bytes(rank), .parts = ranks_, .by_framework = true},
-                           rank);
+                const auto after = step == 1 ? std::span(&ready[static_cast<std::size_t>(rank)], 1)
+                                             : std::span<const TaskId>();
+                return gemm(rank, stream, peer(rank, step), after);
             });
+            barrier(stream);
+            each([&](int rank) { return pull(rank, stream, peer(rank, -step), rank); });
+            auto read = barrier(stream);
+            if (stream == second_stream) last = std::move(read);
         }
+        if (ranks_ == 2) sleep();
+        each([&](int rank) { return gemm(rank, compute_stream, rank); });
+        barrier(compute_stream, last);
+        each([&](int rank) {
+            return add(rank, compute_stream,
+                       ReduceWork{.bytes = shard_bytes(rank), .parts = ranks_, .by_framework = true}, rank);
+        });
+    }
 
-        Pieces pieces_;
-        int ranks_;
-        bool copies_out_;
-        TaskGraph graph_;
-    };
+    Pieces pieces_;
+    int ranks_;
+    bool copies_out_;
+    TaskGraph& graph_;
 };
 
 }  // namespace
 
-std::unique_ptr<Schedule> make_two_streams() {
-    return std::make_unique<TwoStreams>();
+void add_two_streams(const Workload& workload, const Topology& topology, const ScheduleParams& params,
+                     TaskGraph& graph) {
+    TwoStreamGraph({*workload.pair(), topology.gpus(), 1, CommShape::one_d}, params.scatter, graph).build();
 }
 
 }  // namespace overlap

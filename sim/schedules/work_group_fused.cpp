@@ -36,6 +36,8 @@ public:
             kernels_.push_back(
                 std::vector{graph_.add(Task{computation_, rank, compute_stream}, of(ready, rank))});
         given_ = kernels_;
+        const auto ranks = static_cast<std::size_t>(topology_.gpus());
+        graph_.reserve(graph_.size() + ranks * (ranks - 1) * static_cast<std::size_t>(chunks_), 0);
         if (topology_.gpus() == 1) return {kernels_, given_};
         const std::vector<std::vector<std::vector<TaskId>>> parts = send_parts();
         for (int owner = 0; owner < topology_.gpus(); ++owner)
@@ -107,39 +109,14 @@ private:
     RankTasks kernels_, given_;
 };
 
-class WorkGroupFused final : public Schedule {
-public:
-    TaskGraph build(const Workload& workload, const Topology& topology,
-                    const ScheduleParams& params) const override {
-        const auto fuse = [&](TaskGraph& graph, const Work& computation, const CollectiveWork& collective,
-                              const RankTasks& ready) {
-            return FusedKernel(computation, collective, topology, params, graph).build(ready);
-        };
-        return build_operators(workload, topology, params, false, fuse);
-    }
-    GraphSize size(const Workload& workload, const Topology& topology,
-                   const ScheduleParams& params) const override {
-        const double ranks = topology.gpus(), chunks = params.chunks, copies = ranks * (ranks - 1) * chunks;
-        const auto fused = [&](CollectiveKind kind, double ready) {
-            CollectiveSize size{{ranks, ranks * ready}, 1};
-            if (ranks == 1) return size;
-            size.add(copies, 1);
-            if (kind != CollectiveKind::all_to_all) size.add(ranks * chunks, ranks);
-            if (kind == CollectiveKind::all_reduce) size.add(copies, 1);
-            size.ends += kind == CollectiveKind::all_to_all       ? copies / ranks
-                         : kind == CollectiveKind::reduce_scatter ? chunks
-                                                                  : chunks + copies / ranks;
-            return size;
-        };
-        return size_of_operators(workload, topology, params, false, fused);
-    }
-    bool in_sequence() const override { return false; }
-};
-
 }  // namespace
 
-std::unique_ptr<Schedule> make_work_group_fused() {
-    return std::make_unique<WorkGroupFused>();
+void add_work_group_fused(const Workload& workload, const Topology& topology, const ScheduleParams& params,
+                          TaskGraph& graph) {
+    const auto fuse = [&](const Work& computation, const CollectiveWork& collective, const RankTasks& ready) {
+        return FusedKernel(computation, collective, topology, params, graph).build(ready);
+    };
+    add_operators(workload, topology, params, false, graph, fuse);
 }
 
 }  // namespace overlap

@@ -75,12 +75,12 @@ Cluster::~Cluster() {
     int started = 0;
     MPI_Initialized(&started);
     if (started == 0) return;
-    if (!told_) told();  // the other processes wait for it
+    if (!shared_) shared_text();  // the other processes wait for it
     MPI_Finalize();
 }
 
-std::string Cluster::told(const std::string& text) {
-    told_ = true;
+std::string Cluster::shared_text(const std::string& text) {
+    shared_ = true;
     return processes_ == 1 ? text : broadcast(text, 0);
 }
 

@@ -23,9 +23,9 @@ public:
     bool leads() const { return rank_ == 0; }
     /// Sends the leader's text to all processes; every process must call it.
     /// Empty if the leader failed before.
-    std::string told(const std::string& text = "");
+    std::string shared_text(const std::string& text = "");
     /// What the first process with something against going on says, in all processes; empty if none has. Every process
-    /// must call it, unless told() was empty.
+    /// must call it, unless shared_text() was empty.
     std::string objection(const std::string& mine) const;
     /// Runs points for the leader until it says that there are no more. `files`: what this process has read.
     void serve(PointRunner& runner, const FilesRead& files);
@@ -34,7 +34,7 @@ private:
     static std::string broadcast(std::string text, int from);
 
     int rank_ = 0, processes_ = 1;
-    bool told_ = false;
+    bool shared_ = false;
 };
 
 /// One thread of this process, and the other processes of the cluster. Contract: only for the leader, created

@@ -77,7 +77,7 @@ void DesignSpace::read(ConfigObject& sweep, const ConfigFolder& folder, bool who
     }
     learn_names(folder);
     resolver_ = std::make_shared<Resolver>(folder);
-    constraints();
+    read_constraints();
     require_values_that_run();
     require_a_point(looked);
 }
@@ -172,7 +172,7 @@ void DesignSpace::expand_layer(Json& config) const {
 }
 
 /// Names and values that the constraints use at one point.
-Json DesignSpace::variables(const RunConfig& config, const Expressions& constraints) const {
+Json DesignSpace::variables(const RunConfig& config) const {
     const auto named_workload = [&] {
         const Json& given =
             config.workload.is_string() ? workloads_.at(config.workload.get<std::string>()) : config.workload;
@@ -206,7 +206,8 @@ Json DesignSpace::variables(const RunConfig& config, const Expressions& constrai
                 {"gemm.k", pair == nullptr ? 0 : pair->gemm.k}};
     std::vector<std::string> names;
     for (const ParameterInfo& parameter : schedule_parameters())
-        if (constraints.use(parameter.name)) names.push_back(parameter.name);
+        if (std::ranges::any_of(constraints_, [&](const Formula& one) { return one.uses(parameter.name); }))
+            names.push_back(parameter.name);
     const SchedulePtr* known = value_at(schedules_, config.schedule);
     const ScheduleEntry& schedule = config.read != nullptr ? *schedule_of_plans()
                                     : known == nullptr     ? find_schedule(config.schedule)
@@ -227,26 +228,27 @@ Json DesignSpace::variables(const RunConfig& config, const Expressions& constrai
     return result;
 }
 
-Expressions DesignSpace::constraints() const {
+void DesignSpace::read_constraints() {
     std::vector<std::string> names{"topology", "gpus",       "gpus_per_node", "nodes",  "schedule", "engine",
                                    "workload", "collective", "dtype",         "gemm.m", "gemm.n",   "gemm.k"};
     for (const ParameterInfo& parameter : schedule_parameters()) names.push_back(parameter.name);
     for (const std::string& field : fields_)
         if (has_no_other_name(field)) names.push_back(field);
-    return Expressions(sweep_.where, names, place_ + "/where");
+    constraints_ = formulas_at(place_ + "/where", sweep_.where, names);
 }
 
-std::optional<DesignPoint> DesignSpace::point(std::uint64_t number, Expressions& constraints) const {
+std::optional<DesignPoint> DesignSpace::point(std::uint64_t number) const {
     const Places at = places(number);
     DesignPoint point{number, assigned(at), {}};
     if (repeated(at, point.values)) return std::nullopt;
     point.config = resolver_->with_machine(
         read_run_config(run_config(point.values), file_ + " point " + std::to_string(number)));
-    if (sweep_.where.empty()) return point;
-    Json names = variables(point.config, constraints);
+    if (constraints_.empty()) return point;
+    Json names = variables(point.config);
     for (const auto& [field, value] : point.values.items())
         if (has_no_other_name(field)) names[field] = value;
-    if (!constraints.all_hold(names)) return std::nullopt;
+    if (!std::ranges::all_of(constraints_, [&](const Formula& one) { return one.holds(names); }))
+        return std::nullopt;
     return point;
 }
 
@@ -255,7 +257,6 @@ std::optional<DesignPoint> DesignSpace::point(std::uint64_t number, Expressions&
 void DesignSpace::require_values_that_run() const {
     constexpr std::uint64_t tries = 32;
     constexpr std::size_t most_looked_at = 2000;
-    Expressions allowed = constraints();
     std::uint64_t stride = size_;  // between neighbours on the axis
     for (const Axis& axis : sweep_.axes) {
         stride /= axis.values.size();
@@ -267,7 +268,7 @@ void DesignSpace::require_values_that_run() const {
                 const std::uint64_t number =
                     other / stride * stride * axis.values.size() + value * stride + other % stride;
                 try {
-                    const std::optional<DesignPoint> point = this->point(number, allowed);
+                    const std::optional<DesignPoint> point = this->point(number);
                     if (!point) continue;
                     resolver_->resolve(point->config);
                     reason.clear();
@@ -282,9 +283,8 @@ void DesignSpace::require_values_that_run() const {
 }
 
 void DesignSpace::require_a_point(const Looked& looked) const {
-    Expressions allowed = constraints();
     for (std::uint64_t number = 0; number < size_; ++number) {
-        if (point(number, allowed)) return;
+        if (point(number)) return;
         if (looked) looked(number + 1, size_);
     }
     throw UserError(place_ + "/where: allows none of the " + std::to_string(size_) + " combinations");
@@ -292,7 +292,6 @@ void DesignSpace::require_a_point(const Looked& looked) const {
 
 DesignSpace::Counts DesignSpace::counts(const Looked& looked) const {
     Counts counts;
-    Expressions allowed = constraints();
     for (std::uint64_t number = 0; number < size_; ++number) {
         const Places at = places(number);
         std::uint64_t* kind = &counts.points;
@@ -300,7 +299,7 @@ DesignSpace::Counts DesignSpace::counts(const Looked& looked) const {
             kind = &counts.repeated;
         } else if (!sweep_.where.empty()) {
             try {
-                if (!point(number, allowed)) kind = &counts.not_allowed;
+                if (!point(number)) kind = &counts.not_allowed;
             } catch (const UserError&) {  // a point whose row has the reason
             }
         }

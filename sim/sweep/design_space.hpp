@@ -6,11 +6,11 @@
 #include <string>
 #include <vector>
 
+#include "sim/core/formula.hpp"
 #include "sim/run/resolver.hpp"
 #include "sim/run/run_config.hpp"
 #include "sim/run/scenario.hpp"
 #include "sim/sweep/axes.hpp"
-#include "sim/sweep/expressions.hpp"
 
 namespace overlap {
 
@@ -45,10 +45,8 @@ public:
     /// Number of combinations, including those that are no points.
     std::uint64_t size() const { return size_; }
     const std::vector<std::string>& fields() const { return fields_; }
-    /// State of one thread's calls of point().
-    Expressions constraints() const;
     /// None if the combination is no point. Throws UserError if a constraint has no truth value.
-    std::optional<DesignPoint> point(std::uint64_t number, Expressions& constraints) const;
+    std::optional<DesignPoint> point(std::uint64_t number) const;
     /// What becomes of the combinations.
     struct Counts {
         std::uint64_t points = 0, not_allowed = 0, repeated = 0;
@@ -66,13 +64,15 @@ private:
     Places places(std::uint64_t number) const;
     Json assigned(const Places& places) const;
     bool repeated(const Places& places, const Json& values) const;
-    Json variables(const RunConfig& config, const Expressions& constraints) const;
+    Json variables(const RunConfig& config) const;
     void learn_names(const ConfigFolder& folder);
+    void read_constraints();
     void require_values_that_run() const;
     void require_a_point(const Looked& looked) const;
 
     std::string file_, place_;  ///< place: prefix of JSON pointers in errors
     SweepFile sweep_;
+    Formulas constraints_;
     std::vector<std::string> fields_;
     std::uint64_t size_ = 1;
     std::map<std::string, SchedulePtr> schedules_;

@@ -80,7 +80,7 @@ Rows PointRunner::run(std::uint64_t first, std::uint64_t count) {
     for (std::uint64_t number = first; number < first + count; ++number) {
         DesignPoint known{number, Json::object(), {}};  // of a point whose constraint fails no more than this
         try {
-            const std::optional<DesignPoint> point = space_.point(number, constraints_);
+            const std::optional<DesignPoint> point = space_.point(number);
             if (!point) continue;
             known = *point;
             const Scenario scenario = shared_.resolver.resolve_for_numbers(known.config);

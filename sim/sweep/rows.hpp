@@ -29,8 +29,7 @@ struct SharedParts {
 /// object serves one thread.
 class PointRunner {
 public:
-    PointRunner(const DesignSpace& space, SharedParts& shared)
-        : space_(space), shared_(shared), constraints_(space.constraints()) {}
+    PointRunner(const DesignSpace& space, SharedParts& shared) : space_(space), shared_(shared) {}
 
     /// Rows of the combinations first … first + count − 1; a failed point becomes a row with the reason.
     Rows run(std::uint64_t first, std::uint64_t count);
@@ -41,7 +40,6 @@ public:
 private:
     const DesignSpace& space_;
     SharedParts& shared_;
-    Expressions constraints_;
 };
 
 }  // namespace overlap

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sim/core/formula.hpp"
 #include "sim/core/output_keys.hpp"
 #include "sim/core/ranges.hpp"
 #include "sim/core/shown.hpp"
-#include "sim/transformer/formula.hpp"
 
 namespace overlap {
 namespace {
@@ -136,8 +136,9 @@ const Facts::Known& Facts::fact(const std::string& name) {
     Known known;
     const Json& formula = *formula_of(name);
     known.value = formula.is_string()
-                      ? formula_value(formula.get<std::string>(),
-                                      [&](const std::string& other) { return named(other, name); })
+                      ? Formula(formula.get<std::string>()).value([&](const std::string& other) {
+                            return named(other, name);
+                        })
                       : formula;
     known.by_layer = by_layer_;
     known.key = key_;
@@ -152,7 +153,6 @@ Json Facts::named(const std::string& name, const std::string& within) {
         by_layer_ = true;
         return layer_;
     }
-    if (name == "true" || name == "false") return name == "true";
     if (name == within || formula_of(name) == nullptr) return key_value(name);
     const Known& known = fact(name);
     by_layer_ = by_layer_ || known.by_layer;
@@ -217,7 +217,7 @@ Json Facts::checked(ConfigObject& from, const std::string& key, const std::strin
 }
 
 Json Facts::value(const std::string& formula) {
-    return formula_value(formula, [&](const std::string& name) { return named(name, ""); });
+    return Formula(formula).value([&](const std::string& name) { return named(name, ""); });
 }
 
 void Facts::fail(const std::string& name, const std::string& message) {

@@ -111,7 +111,7 @@ private:
                 if (refusal.empty()) refusal = error.what();
             }
         }
-        told();
+        counted();
         if (!best) throw UserError(refusal);
         return best->first;
     }
@@ -129,7 +129,7 @@ private:
             row.name += " > " + operators[first + 1].name;
             row.is_pair = true;
             pairs.push_back(candidates_of(*pair, group_at(operators, first), serial).at(first));
-            told();
+            counted();
             ++first;
         }
         return pairs;
@@ -180,7 +180,7 @@ private:
         }
     }
 
-    void told() const {
+    void counted() const {
         if (options_.done) options_.done();
     }
 

@@ -45,7 +45,7 @@ Scenario of_representatives(const std::string& topology, const std::string& sche
 void simulate(benchmark::State& state, const Scenario& scenario, const std::string& engine) {
     const CostModels models;
     const Machine& machine = *scenario.machine;
-    const std::optional<Turns>& alike = scenario.params.transfers.alike;
+    const std::optional<Rotations>& alike = scenario.params.transfers.alike;
     std::size_t tasks = 0;
     for (auto _ : state) {
         const TaskGraph graph = scenario.graph();

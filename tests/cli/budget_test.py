@@ -29,7 +29,7 @@ class Budget(SimTestCase):
             for text in expected:
                 self.assertIn(text, done.stderr)
 
-    def test_dry_run_says_what_a_run_takes_and_builds_nothing(self):
+    def test_dry_run_says_what_a_run_takes(self):
         graph = json.loads(self.output(*LARGE, "--dry-run"))["graph"]
         self.assertEqual(graph["tasks"], 1024 * (1023 + 1024))  # copies, GEMMs
         self.assertGreater(graph["memory_MB"], 2000)
@@ -80,7 +80,7 @@ class Budget(SimTestCase):
         begun = resource.getrusage(resource.RUSAGE_CHILDREN)
         self.refused_with(little, LARGE, "tasks take about", "2.0 GB are available", "--allow-large")
         self.refused_with(little, [*LARGE, "--graph", "graph.json"], "2.0 GB are available")
-        self.refused_with(little, [*ALIKE, "--graph", "graph.json"], "4199424 tasks take about")
+        self.refused_with(little, [*ALIKE, "--graph", "graph.json"], "4195328 tasks or more take about")
         self.assertEqual(self.run_with(little, *ALIKE).returncode, 0)  # of one GPU
         ended = resource.getrusage(resource.RUSAGE_CHILDREN)
         self.assertLess(ended.ru_utime + ended.ru_stime - begun.ru_utime - begun.ru_stime, 20)

@@ -12,7 +12,7 @@ namespace {
 
 /// An algorithm with its DMA commands.
 struct Way {
-    const CollectiveEntry* entry;
+    const CollectiveAlgorithm* entry;
     TransferOptions options;
 
     std::string name() const {
@@ -35,7 +35,7 @@ Built build(const Way& way, CollectiveKind kind, const Topology& topology) {
     Transfers transfers(built.graph, topology, way.options);
     for (int rank = 0; rank < topology.gpus(); ++rank)
         built.ready.push_back({built.graph.add(Task{GemmShape{1, 1, 1}, rank, compute_stream})});
-    built.done = way.entry->make()->build({kind, Bytes(operand)}, built.ready, transfers);
+    built.done = way.entry->build({kind, Bytes(operand)}, built.ready, transfers);
     return built;
 }
 
@@ -60,8 +60,8 @@ bool has_library_kernel(const TaskGraph& graph) {
 /// that can do the collective, and both ways where engines may read from other GPUs.
 std::vector<Way> ways(CollectiveKind kind, const Topology& topology) {
     std::vector<Way> result;
-    for (const CollectiveEntry& entry : collective_algorithms()) {
-        if (!entry.make()->handles(kind)) continue;
+    for (const CollectiveAlgorithm& entry : collective_algorithms()) {
+        if (!entry.handles(kind)) continue;
         result.push_back({&entry, {}});
         if (entry.name != "direct" || topology.nodes() > 1) continue;
         for (const DmaCommands commands : {DmaCommands::one_stream, DmaCommands::broadcast, DmaCommands::swap,
@@ -192,8 +192,8 @@ TEST_CASE("hierarchical: exactly the bytes that must cross go through each NIC, 
 TEST_CASE("every kind of collective has an algorithm") {
     for (std::size_t kind = 0; kind < collective_names.size(); ++kind) {
         int handling = 0;
-        for (const CollectiveEntry& entry : collective_algorithms())
-            handling += entry.make()->handles(static_cast<CollectiveKind>(kind)) ? 1 : 0;
+        for (const CollectiveAlgorithm& entry : collective_algorithms())
+            handling += entry.handles(static_cast<CollectiveKind>(kind)) ? 1 : 0;
         INFO(collective_names[kind]);
         CHECK(handling >= 1);
     }

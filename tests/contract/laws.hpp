@@ -49,13 +49,10 @@ inline const std::map<std::string, Machine>& law_machines() {
 /// The task graph of a schedule with its default parameters, three chunks where it
 /// takes chunks, and those of `given`.
 inline TaskGraph build(const ScheduleEntry& entry, const Workload& workload, const Topology& topology,
-                       Json given = Json::object()) {
+                       Json given = Json::object(), GraphLimit limit = {}) {
     const bool chunked = entry.takes("chunks");
     if (chunked && !given.contains("chunks")) given["chunks"] = 3;
-    const bool collective_first = workload.pair() == nullptr || workload.pair()->order != Order::gemm_first;
-    const ScheduleParams params = read_parameters(ConfigObject(given, "params"), entry.parameters,
-                                                  collective_first, entry.single_stream, topology);
-    return entry.make()->build(workload, topology, params);
+    return entry.build(workload, topology, entry.read({given, "params"}, workload, topology), limit);
 }
 
 /// Calls `law(entry, workload)` for every schedule and every form of workload

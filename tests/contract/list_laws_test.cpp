@@ -175,8 +175,7 @@ TEST_CASE(
     CHECK(cases >= 24);
 }
 
-TEST_CASE(
-    "a list whose pairs are cut does the same work, moves the same bytes, and has the size that is told") {
+TEST_CASE("a list whose pairs are cut does the same work, moves the same bytes, and keeps its limit") {
     const int cases = for_every_list([&](const Scenario& scenario) {
         const TaskGraph graph = scenario.graph();
         const int ranks = scenario.machine->topology.gpus();
@@ -201,9 +200,9 @@ TEST_CASE(
             const double passes = work->kind == CollectiveKind::all_reduce ? 2 : 1;
             CHECK(bytes[op] == Approx(passes * (ranks - 1) * work->operand.si()).epsilon(1e-12));
         }
-        const GraphSize size = scenario.size();
-        CHECK(size.tasks == static_cast<double>(graph.size()));
-        CHECK(size.edges >= static_cast<double>(graph.edge_count()));
+        // Pairs take their part of the list's limit.
+        CHECK(scenario.graph({graph.size(), graph.edge_count()}).size() == graph.size());
+        CHECK_THROWS_AS(scenario.graph({graph.size() - 1, graph.edge_count()}), GraphTooLarge);
     });
     CHECK(cases >= 150);
 }

@@ -169,9 +169,8 @@ Outcome outcome(const ScheduleEntry& entry, const Workload& workload, const Topo
     Json with_chunks = given;
     if (chunked && !given.contains("chunks")) with_chunks["chunks"] = 3;
     const bool gathers = workload.pair()->order == Order::collective_first;
-    const ScheduleParams params = read_parameters(ConfigObject(with_chunks, "params"), entry.parameters,
-                                                  gathers, entry.single_stream, topology);
-    const TaskGraph graph = entry.make()->build(workload, topology, params);
+    const ScheduleParams params = entry.read({with_chunks, "params"}, workload, topology);
+    const TaskGraph graph = entry.build(workload, topology, params);
     const Placement placement = place(graph, entry, workload, topology, params);
     PlainExecutor executor(graph, placement, gathers);
     executor.run(seed);

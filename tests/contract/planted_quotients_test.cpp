@@ -25,9 +25,9 @@ public:
     }
 
     const Machine& machine() const { return machine_; }
-    Turns turns() const { return {machine_.topology, 1, 1}; }
+    Rotations rotations() const { return {machine_.topology, 1, 1}; }
     std::optional<Quotient> quotient() const {
-        return quotient_of(graph(), costs, turns(), machine_.resources);
+        return quotient_of(graph(), costs, rotations(), machine_.resources);
     }
     /// With unequal weights several allocations are fair.
     bool weighs() const { return weighs_; }

@@ -82,12 +82,12 @@ struct Few {
     ResourceTable pooled;
     Costs costs;
 };
-Few few_of(const Scenario& scenario, const Turns& turns, const Effects& effects = {}) {
+Few few_of(const Scenario& scenario, const Rotations& rotations, const Effects& effects = {}) {
     ScheduleParams params = scenario.params;
-    params.transfers.alike = turns;
+    params.transfers.alike = rotations;
     const Machine& machine = *scenario.machine;
-    TaskGraph graph = scenario.schedule->make()->build(scenario.workload, machine.topology, params);
-    ResourceTable pooled = pooled_by(turns, graph, machine.topology, machine.resources);
+    TaskGraph graph = scenario.schedule->build(scenario.workload, machine.topology, params);
+    ResourceTable pooled = pooled_by(rotations, graph, machine.topology, machine.resources);
     Costs costs = price(graph, scenario.workload, machine, CostModels(), effects);
     return {std::move(graph), std::move(pooled), std::move(costs)};
 }
@@ -105,7 +105,7 @@ bool representatives_are_right(Scenario scenario) {
     const auto quotient = quotient_of(graph, price_of({}), machine.topology, machine.resources);
     if (!quotient) return false;
     for (const Effects& effects : sets_of_effects()) {
-        const Few few = few_of(scenario, quotient->turns, effects);
+        const Few few = few_of(scenario, quotient->rotations, effects);
         REQUIRE(is_same(*quotient, few.graph, few.costs, few.pooled));
         const std::vector<TaskTimes> times = times_of(few.graph, few.costs, few.pooled);
         CHECK(same_times(times_of(quotient->graph, few.costs, quotient->resources), times));
@@ -180,7 +180,7 @@ TEST_CASE("a graph of representatives only is the quotient of the whole graph, a
                         config.what_if = {{"topology.nodes", 4}, {"topology.fabric.1.group_routers", 2}};
                     Scenario scenario;
                     if (error_of([&] { scenario = resolved(config); }) != "") continue;
-                    if (!entry.make()->builds_representatives(scenario.workload, scenario.params)) continue;
+                    if (!entry.by_representatives(scenario.workload, scenario.params)) continue;
                     ++(representatives_are_right(scenario) ? quotients : whole);
                 }
     std::cout << "representatives: " << quotients << " quotients, " << whole << " whole graphs\n";
@@ -210,12 +210,12 @@ TEST_CASE("a run of representatives only has the numbers of the run of all GPUs,
                         INFO(topology << " " << schedule << " " << config.params << " " << collective << " "
                                       << rows);
                         const Scenario scenario = resolver.resolve_for_numbers(config);
-                        const std::optional<Turns>& turns = scenario.params.transfers.alike;
-                        ++(turns ? alike : different);
-                        if (!turns) continue;
+                        const std::optional<Rotations>& rotations = scenario.params.transfers.alike;
+                        ++(rotations ? alike : different);
+                        if (!rotations) continue;
                         const Scenario whole = resolver.resolve(config);
                         CHECK(!whole.params.transfers.alike);
-                        CHECK(scenario.graph().size() * static_cast<std::size_t>(turns->of_orbit()) ==
+                        CHECK(scenario.graph().size() * static_cast<std::size_t>(rotations->of_orbit()) ==
                               whole.graph().size());
                         CHECK(numbers(scenario) == numbers(whole));
                     }
@@ -293,7 +293,7 @@ TEST_CASE("ranks that are not quite alike are all built") {
             config_of(topology, "hierarchical_chunked", pair_of("all_gather", "collective_first", rows));
         config.what_if = std::move(what_if);
         config.what_if["topology.nodes"] = nodes;
-        const std::optional<Turns> alike = resolved(config).params.transfers.alike;
+        const std::optional<Rotations> alike = resolved(config).params.transfers.alike;
         return alike ? alike->representatives() : 0;
     };
     CHECK(representatives("mi300x_1024_rail", 24, 6144) == 1);
@@ -317,7 +317,7 @@ TEST_CASE("ranks that are not quite alike are all built") {
     const Costs costs = price(whole, scenario.workload, machine, CostModels(), Effects());
     const auto quotient = quotient_of(whole, costs, machine.topology, machine.resources);
     REQUIRE(quotient);
-    const Few few = few_of(scenario, quotient->turns);
+    const Few few = few_of(scenario, quotient->rotations);
     const auto changed = [&](const std::function<void(TaskId, Task&)>& task, bool skips_an_edge) {
         TaskGraph graph;
         for (TaskId id = 0; id < few.graph.size(); ++id) {
@@ -340,22 +340,22 @@ TEST_CASE("ranks that are not quite alike are all built") {
     CHECK_FALSE(is_same_as(few.graph, machine.resources));
 }
 
-TEST_CASE("a turn maps a GPU to its representative, and keeps distances") {
+TEST_CASE("a rotation maps a GPU to its representative, and keeps distances") {
     const Topology topology = topology_of(6, group("full_mesh"), 4);
     for (const auto& [nodes, locals] : {std::pair(1, 1), {2, 3}, {4, 1}, {1, 6}}) {
-        const Turns turns(topology, nodes, locals);
-        CHECK(turns.of_orbit() == 24 / (nodes * locals));
-        for (int gpu = 0; gpu < turns.gpus(); ++gpu) {
-            const int first = turns.representative(gpu);
+        const Rotations rotations(topology, nodes, locals);
+        CHECK(rotations.of_orbit() == 24 / (nodes * locals));
+        for (int gpu = 0; gpu < rotations.gpus(); ++gpu) {
+            const int first = rotations.representative(gpu);
             CHECK(first <= gpu);
-            CHECK(turns.representative(first) == first);
-            CHECK(turns.seen_from(gpu, gpu) == first);
+            CHECK(rotations.representative(first) == first);
+            CHECK(rotations.seen_from(gpu, gpu) == first);
             std::vector<bool> seen(24);
-            for (int other = 0; other < turns.gpus(); ++other) {
-                const int as = turns.seen_from(gpu, other);
+            for (int other = 0; other < rotations.gpus(); ++other) {
+                const int as = rotations.seen_from(gpu, other);
                 seen[static_cast<std::size_t>(as)] = true;
-                CHECK(turns.representative(as) == turns.representative(other));
-                CHECK(turns.seen_from(first, other) == other);
+                CHECK(rotations.representative(as) == rotations.representative(other));
+                CHECK(rotations.seen_from(first, other) == other);
                 // In the same node, and as far behind.
                 CHECK((as / 6 == first / 6) == (other / 6 == gpu / 6));
                 CHECK((as % 6 - first % 6 + 6) % 6 == (other % 6 - gpu % 6 + 6) % 6);

@@ -116,8 +116,8 @@ private:
                                            .in_flight = Bytes(below(4)),
                                            .to_the_end = below(3) == 0,
                                            .paired = static_cast<int>(below(cost.claim->most + 1)),
-                                           .of_sum = below(3) == 0,
-                                           .beside_sum = 0.5 + 0.01 * below(50)};
+                                           .streaming = below(3) == 0,
+                                           .beside_streaming = 0.5 + 0.01 * below(50)};
             }
         }
         if (below(6) == 0) cost.holds.push_back({table_.compute_units(gpu), 1.0 + below(20)});

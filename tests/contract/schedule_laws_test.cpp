@@ -244,9 +244,56 @@ TEST_CASE("every parameter that a schedule declares changes its graph for some w
             INFO(entry.name << ": " << parameter);
             // The named points of ficco's space take its parameters; where nothing is staged nothing is scattered.
             const bool nothing_to_scatter =
-                parameter == "scatter" && !entry.barriers && !entry.make()->point({}).staged();
+                parameter == "scatter" && !entry.barriers && !entry.point({}).staged();
             CHECK(has_effect(entry, parameter, values.at(parameter)) != nothing_to_scatter);
         }
+}
+
+TEST_CASE("a graph may be as large as its limit, and no larger, for every schedule") {
+    int cases = 0;
+    for (const auto& [name, machine] : law_machines())
+        for (const Json& given :
+             {Json::object(), Json{{"scatter", false}}, Json{{"algorithm", "ring"}}, Json{{"gemm", "chunk"}},
+              Json{{"granularity", "unfused"}}, Json{{"comm_shape", "2d"}, {"uniformity", "uniform"}}})
+            for_every_schedule(
+                [&, &name = name, &machine = machine](const ScheduleEntry& entry, const Workload& workload) {
+                    INFO(label(entry, workload, name) << given.dump());
+                    const auto of_limit = [&](GraphLimit limit) {
+                        return build(entry, workload, machine.topology, given, limit);
+                    };
+                    std::optional<TaskGraph> graph;
+                    error_of(
+                        [&] { graph = of_limit({}); });  // it does not take these parameters, or not together
+                    if (!graph) return;
+                    const std::size_t tasks = graph->size(), edges = graph->edge_count();
+                    CHECK(of_limit({tasks, edges}).size() == tasks);
+                    CHECK_THROWS_AS(of_limit({tasks - 1, edges}), GraphTooLarge);
+                    if (edges > 0) CHECK_THROWS_AS(of_limit({tasks, edges - 1}), GraphTooLarge);
+                    ++cases;
+                });
+    CHECK(cases >= 1000);
+}
+
+TEST_CASE("pieces of which there are too many are refused before they take memory") {
+    // Copies of pieces: 1024 · 1023 · 60,000, in a ring, direct, or by kernels that store; over NICs, 7 and 127 a GPU.
+    const Topology topology = shipped.topology("mi300x_1024_rail");
+    const GemmShape large{1 << 26, 1 << 16, 1 << 16};
+    int cases = 0;
+    for (const Workload& workload :
+         {Workload{"", "", pair_of(CollectiveKind::all_gather, Order::collective_first, large)},
+          Workload{"", "", pair_of(CollectiveKind::reduce_scatter, Order::gemm_first, large)}})
+        for (const ScheduleEntry& entry : schedules()) {
+            if (!entry.takes("chunks") || !entry.handles(workload)) continue;
+            INFO(entry.name << " " << workload.form());
+            try {
+                build(entry, workload, topology, {{"chunks", 60'000}}, {1'000'000, 1'000'000});
+                FAIL("was built");
+            } catch (const GraphTooLarge& large_graph) {
+                CHECK(large_graph.tasks > 8'000'000'000);
+            }
+            ++cases;
+        }
+    CHECK(cases >= 20);
 }
 
 TEST_CASE("on one GPU every schedule is the GEMM alone, whatever the parameters") {

@@ -41,11 +41,8 @@ struct Case {
 
 Case build_case(const ScheduleEntry& entry, const Workload& workload, const Topology& topology,
                 const Json& given) {
-    const bool gathers = workload.pair() == nullptr || workload.pair()->order != Order::gemm_first;
-    Case result{{},
-                read_parameters(ConfigObject(given, "params"), entry.parameters, gathers, entry.single_stream,
-                                topology)};
-    result.graph = entry.make()->build(workload, topology, result.params);
+    Case result{{}, entry.read({given, "params"}, workload, topology)};
+    result.graph = entry.build(workload, topology, result.params);
     return result;
 }
 
@@ -115,8 +112,8 @@ TEST_CASE("staging is what a placement writes beyond operands and results, for e
             }
     }
     CHECK(cases > 3 * 2 * 2 * 40);
-    CHECK(with_staging > cases / 3);
-    CHECK(with_staging < cases);
+    CHECK(with_staging > 100);
+    CHECK(cases - with_staging > 100);
     for (const ScheduleEntry& entry : schedules())
         for (const CollectiveKind kind : {CollectiveKind::all_gather, CollectiveKind::reduce_scatter})
             if (has_places(entry, pair_workload(kind, {64, 9, 10}))) CHECK(seen.contains(entry.name));

@@ -14,6 +14,7 @@
 #include "sim/chakra/chakra_workload.hpp"
 #include "sim/compare/measured_case.hpp"
 #include "sim/core/csv_table.hpp"
+#include "sim/core/formula.hpp"
 #include "sim/core/timeline_json.hpp"
 #include "sim/importers/iterations.hpp"
 #include "sim/importers/recognise.hpp"
@@ -22,7 +23,6 @@
 #include "sim/run/resolver.hpp"
 #include "sim/run/run.hpp"
 #include "sim/schedules/schedule.hpp"
-#include "sim/sweep/expressions.hpp"
 #include "tests/fuzz/sweep_files.hpp"
 #include "tests/test_support.hpp"
 
@@ -111,9 +111,8 @@ void read_preset_file(const Path& path) {
 void read_sweep_file(const Path& path) {
     const DesignSpace space(path, shipped);
     space.resolved().dump();
-    Expressions constraints = space.constraints();
     for (std::uint64_t number = 0; number < std::min<std::uint64_t>(space.size(), 4); ++number)
-        space.point(number, constraints);
+        space.point(number);
 }
 
 void read_experiment_file(const Path& path) {
@@ -170,9 +169,9 @@ void evaluate(const Path& path) {
     for (const auto& item : values.items()) names.push_back(item.key());
     std::ifstream in(path);
     for (std::string line; std::getline(in, line);) lines.push_back(line);
-    Expressions expressions(lines, names, "expressions");
-    if (!lines.empty()) expressions.number(0, values);
-    expressions.all_hold(values);
+    const Formulas formulas = formulas_at("expressions", lines, names);
+    if (!lines.empty()) formulas.front().number(values);
+    for (const Formula& one : formulas) one.holds(values);
 }
 
 }  // namespace

@@ -121,7 +121,7 @@ TEST_CASE("fewer units run faster each where the speed of a lone unit is known")
     p.lone_unit_speed = 2;
     p.unit_speed_exponent = 1;
     // Time of a tile while a share x of the units work: (1 + x) / 2. 50 of 100 units: 0.75, in 4 waves instead of 2.
-    CHECK(to_microseconds(estimate_gemm(two_waves, p, {}, 50).body) == Approx(4 * 20 * 0.75));
+    CHECK(to_microseconds(estimate_gemm(two_waves, p, {}, {50}).body) == Approx(4 * 20 * 0.75));
     CHECK(to_microseconds(estimate_gemm(two_waves, p).body) == Approx(40));
     p.tail_floor = p.partial_floor = 0;
     // One wave of 100 tiles, then one of 40 at (1 + 0.4) / 2.
@@ -134,17 +134,17 @@ TEST_CASE("operands that the cache cannot hold cost a masked GEMM more") {
     p.reuse_cache = Bytes(6e6);  // A and B: 2000 · 1000 and 1000 · 1000 elements of 2 bytes
     // 50 units: 25 low bits in each of two blocks of 50 are 26 units of die 0, 13 an engine, and 24 of die 1, 12 an
     // engine, which take five rounds for 50 tiles.
-    CHECK(to_microseconds(estimate_gemm(two_waves, p, {}, 50, false, false, CuMask::low_bits).body) ==
+    CHECK(to_microseconds(estimate_gemm(two_waves, p, {}, {50, CuMask::low_bits}).body) ==
           Approx(5 * 20 * (1 + 0.5 * 6 / (6 + 6.0))));
     // Reserved evenly, 50 units are 25 a die, 13 and 12 an engine: five rounds, too, with a loss of their own.
     p.reserved_loss = 0.2;
-    CHECK(to_microseconds(estimate_gemm(two_waves, p, {}, 50).body) ==
+    CHECK(to_microseconds(estimate_gemm(two_waves, p, {}, {50}).body) ==
           Approx(5 * 20 * (1 + 0.2 * 6 / (6 + 6.0))));
     CHECK(to_microseconds(estimate_gemm(two_waves, p).body) == Approx(40));
     // Not so a unit that works alone: of 20 µs it takes half, and shares nothing.
     p.lone_unit_speed = 2;
     p.unit_speed_exponent = 1;
-    CHECK(to_microseconds(estimate_gemm({100, 100, 1000}, p, {}, 50, false, false, CuMask::low_bits).body) ==
+    CHECK(to_microseconds(estimate_gemm({100, 100, 1000}, p, {}, {50, CuMask::low_bits}).body) ==
           Approx(20 * (1 + 0.01 * (1 + 0.5 * 0.4 / (0.4 + 6.0))) / 2));
 }
 

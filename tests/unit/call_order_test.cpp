@@ -42,7 +42,7 @@ Json config(const std::string& topology, const std::string& schedule, const Form
 }
 
 /// By GPU that executes copies, the other ends of these in the order of their numbers.
-std::map<int, std::vector<int>> turns(const TaskGraph& graph) {
+std::map<int, std::vector<int>> rotations(const TaskGraph& graph) {
     std::map<int, std::vector<int>> ends;
     for (TaskId id = 0; id < graph.size(); ++id)
         if (const auto* copy = std::get_if<CopyWork>(&graph[id].work))
@@ -78,10 +78,10 @@ TEST_CASE("in rotation no two GPUs turn to the same one at once, whoever execute
             for (const std::string transfer : {"pull", "push"}) {
                 INFO(schedule << ", " << form.collective << (form.first ? " first, " : " last, ")
                               << transfer);
-                std::map<std::size_t, std::set<int>> ends;  // by turn
+                std::map<std::size_t, std::set<int>> ends;  // by rotation
                 std::size_t copies = 0, distinct = 0;
                 for (const auto& [gpu, others] :
-                     turns(scenario(config("h200_4", schedule, form, transfer)).graph()))
+                     rotations(scenario(config("h200_4", schedule, form, transfer)).graph()))
                     for (std::size_t turn = 0; turn < others.size(); ++turn, ++copies)
                         ends[turn].insert(others[turn]);
                 for (const auto& [turn, others] : ends) distinct += others.size();
@@ -94,15 +94,15 @@ TEST_CASE("in rotation no two GPUs turn to the same one at once, whoever execute
 }
 
 TEST_CASE("each GPU pushes its shards in its own order") {
-    using Turns = std::map<int, std::vector<int>>;
-    CHECK(turns(scenario(config("h200_4", "serial", gather_first, "push")).graph()) ==
-          Turns{{0, {1, 2, 3}}, {1, {2, 3, 0}}, {2, {3, 0, 1}}, {3, {0, 1, 2}}});
-    CHECK(
-        turns(scenario(config("h200_4", "serial", scatter_last, "push", {{"order", "ascending"}})).graph()) ==
-        Turns{{0, {1, 2, 3}}, {1, {0, 2, 3}}, {2, {0, 1, 3}}, {3, {0, 1, 2}}});
+    using Rotations = std::map<int, std::vector<int>>;
+    CHECK(rotations(scenario(config("h200_4", "serial", gather_first, "push")).graph()) ==
+          Rotations{{0, {1, 2, 3}}, {1, {2, 3, 0}}, {2, {3, 0, 1}}, {3, {0, 1, 2}}});
+    CHECK(rotations(
+              scenario(config("h200_4", "serial", scatter_last, "push", {{"order", "ascending"}})).graph()) ==
+          Rotations{{0, {1, 2, 3}}, {1, {0, 2, 3}}, {2, {0, 1, 3}}, {3, {0, 1, 2}}});
     // Rank r multiplies the shards of r+1, r+2, …, so r+1 sends to it first, as its own first turn.
-    CHECK(turns(scenario(config("h200_4", "shard_direct", gather_first, "push")).graph()) ==
-          Turns{{0, {3, 2, 1}}, {1, {0, 3, 2}}, {2, {1, 0, 3}}, {3, {2, 1, 0}}});
+    CHECK(rotations(scenario(config("h200_4", "shard_direct", gather_first, "push")).graph()) ==
+          Rotations{{0, {3, 2, 1}}, {1, {0, 3, 2}}, {2, {1, 0, 3}}, {3, {2, 1, 0}}});
 }
 
 TEST_CASE("an engine that serves first come first served pushes a whole all-gather at the rate of its port") {

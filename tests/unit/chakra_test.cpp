@@ -103,8 +103,6 @@ TEST_CASE("a recorded time is what a kernel takes anywhere", "[chakra]") {
     const Scenario scenario = test::resolved(config);
     // a on one rank, the message, c on one, d on four
     CHECK(scenario.graph().size() == 7);
-    CHECK(scenario.size().tasks == 7);
-    CHECK(scenario.size().edges >= static_cast<double>(scenario.graph().edge_count()));
     // 1,505 us and the launches of three kernels and a copy of 1 kB, each below 25 us
     const double us = to_microseconds(predict(scenario).makespan);
     CHECK(us > 1505);

@@ -23,7 +23,7 @@ Built build(const std::string& algorithm, CollectiveKind kind, int gpus = ranks)
     for (int rank = 0; rank < gpus; ++rank)
         ready[static_cast<std::size_t>(rank)] = {
             built.graph.add(Task{GemmShape{1, 1, 1}, rank, compute_stream})};
-    built.done = make_collective_algorithm(algorithm)->build({kind, Bytes(800)}, ready, transfers);
+    built.done = collective_algorithm(algorithm).build({kind, Bytes(800)}, ready, transfers);
     return built;
 }
 
@@ -48,9 +48,9 @@ TEST_CASE("each rank receives three quarters of the operand, twice that for an a
     const std::map<CollectiveKind, double> expected{
         {all_gather, 600}, {reduce_scatter, 600}, {all_to_all, 600}, {all_reduce, 1200}};
     int checked = 0;
-    for (const CollectiveEntry& entry : collective_algorithms()) {
+    for (const CollectiveAlgorithm& entry : collective_algorithms()) {
         for (const auto& [kind, bytes] : expected) {
-            if (!entry.make()->handles(kind)) continue;
+            if (!entry.handles(kind)) continue;
             INFO(entry.name << " " << name_of(kind));
             const auto received = bytes_received(build(entry.name, kind).graph);
             CHECK(received.size() == ranks);
@@ -138,9 +138,9 @@ TEST_CASE("library: one kernel a rank, which is launched behind its own rank and
 
 TEST_CASE("one rank alone has nothing to exchange") {
     int checked = 0;
-    for (const CollectiveEntry& entry : collective_algorithms()) {
+    for (const CollectiveAlgorithm& entry : collective_algorithms()) {
         for (std::size_t kind = 0; kind < collective_names.size(); ++kind) {
-            if (!entry.make()->handles(static_cast<CollectiveKind>(kind))) continue;
+            if (!entry.handles(static_cast<CollectiveKind>(kind))) continue;
             const Built alone = build(entry.name, static_cast<CollectiveKind>(kind), 1);
             CHECK(alone.graph.size() == 1);  // the GEMM that was there
             CHECK(alone.done == RankTasks{{0}});
@@ -151,7 +151,7 @@ TEST_CASE("one rank alone has nothing to exchange") {
 }
 
 TEST_CASE("an unknown algorithm is refused with the nearest name") {
-    CHECK_THAT(error_of([] { make_collective_algorithm("rign"); }), Catch::Contains("did you mean 'ring'"));
+    CHECK_THAT(error_of([] { collective_algorithm("rign"); }), Catch::Contains("did you mean 'ring'"));
 }
 
 TEST_CASE("hierarchical: on one node it is direct") {
@@ -175,8 +175,7 @@ TEST_CASE("hierarchical: tasks and bytes on 3 nodes of 2") {
     const auto built_on_nodes = [&](CollectiveKind kind) {
         Built built;
         Transfers transfers(built.graph, nodes, TransferOptions{});
-        built.done =
-            make_collective_algorithm("hierarchical")->build({kind, Bytes(600)}, RankTasks(6), transfers);
+        built.done = collective_algorithm("hierarchical").build({kind, Bytes(600)}, RankTasks(6), transfers);
         return built;
     };
     const auto sizes = [&](const TaskGraph& graph, int from, int to) {

@@ -10,10 +10,10 @@ TEST_CASE("pushes that cross lose a share of links that they share, and none of 
     DeviceSpec device = round_device();
     device.copy_kernel.crossing_loss = 0.2;
     const std::string on_switch = group("switch", R"(, "name": "sw")"), mesh = group("full_mesh");
-    const auto link_bytes = [&](const std::string& fabric, Direction direction, bool crosses) {
+    const auto link_bytes = [&](const std::string& fabric, Direction direction, bool all_pairs) {
         const Machine machine = machine_of(topology_of(3, fabric, 1, "", device));
         Task task = copy_task(0, 1, 10'000, Agent::cu, direction, 8);
-        std::get<CopyWork>(task.work).crosses = crosses;
+        std::get<CopyWork>(task.work).all_pairs = all_pairs;
         double sum = 0;
         for (const Demand& demand : CostModels().cost(task, machine).demands)
             if (machine.resources[demand.resource].kind == ResourceKind::link) sum += demand.amount;
@@ -33,7 +33,7 @@ TEST_CASE("copies of a schedule cross where a GPU sends to several of its node a
         options.single_stream = single_stream;
         TaskGraph graph;
         Transfers transfers(graph, topology, options);
-        return std::get<CopyWork>(graph[transfers.copy(0, 1, {Bytes(8), Bytes(8)})].work).crosses;
+        return std::get<CopyWork>(graph[transfers.copy(0, 1, {Bytes(8), Bytes(8)})].work).all_pairs;
     };
     CHECK(crossing(four, false));
     CHECK_FALSE(crossing(four, true));
@@ -45,11 +45,11 @@ TEST_CASE("of the collectives, copies of a direct one cross, and those of a ring
     for (const std::string algorithm : {"direct", "ring"}) {
         TaskGraph graph;
         Transfers transfers(graph, four, {});
-        make_collective_algorithm(algorithm)->build({CollectiveKind::all_gather, Bytes(1e6)}, RankTasks(4),
-                                                    transfers);
+        collective_algorithm(algorithm).build({CollectiveKind::all_gather, Bytes(1e6)}, RankTasks(4),
+                                              transfers);
         REQUIRE(graph.size() == 12);
         for (TaskId id = 0; id < graph.size(); ++id)
-            CHECK(std::get<CopyWork>(graph[id].work).crosses == (algorithm == "direct"));
+            CHECK(std::get<CopyWork>(graph[id].work).all_pairs == (algorithm == "direct"));
     }
 }
 

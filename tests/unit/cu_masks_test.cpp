@@ -17,7 +17,7 @@ namespace {
 constexpr GemmShape two_waves{2000, 1000, 1000};
 
 GemmEstimate with_units(const GemmShape& shape, int units) {
-    return estimate_gemm(shape, round_gemm(), {}, units);
+    return estimate_gemm(shape, round_gemm(), {}, {units});
 }
 
 /// Three GPUs of 10 GB/s links, whose library has 8 channels: 12 GB/s, 4 with two of them, 1 with one.
@@ -80,23 +80,23 @@ TEST_CASE("a library picks its tile as if there were no mask") {
     // 100 units: 5 × 5 tiles of 80 µs in one wave, or 100 of 26.7 µs, which is faster. 50 units: two waves of
     // those, 53.3 µs; 25 units: four, 106.7 µs, though the large tiles would take one of 80.
     const GemmShape shape{1000, 1000, 1000};
-    CHECK(to_microseconds(estimate_gemm(shape, p, {}, 50).body) == Approx(2 * 20 / 0.75));
-    CHECK(estimate_gemm(shape, p, {}, 25).tile_m == 100);
-    CHECK(to_microseconds(estimate_gemm(shape, p, {}, 25).body) == Approx(4 * 20 / 0.75));
+    CHECK(to_microseconds(estimate_gemm(shape, p, {}, {50}).body) == Approx(2 * 20 / 0.75));
+    CHECK(estimate_gemm(shape, p, {}, {25}).tile_m == 100);
+    CHECK(to_microseconds(estimate_gemm(shape, p, {}, {25}).body) == Approx(4 * 20 / 0.75));
 }
 
 TEST_CASE("a persistent kernel has the tile for its work-groups, and splits no K") {
     GemmParameters p = round_gemm();
     p.tiles = {{200, 200, 1.0}, {100, 100, 0.75}};
     // As above with 25 units: one wave of 25 large tiles, 80 µs.
-    const GemmEstimate own = estimate_gemm({1000, 1000, 1000}, p, {}, 25, true);
+    const GemmEstimate own = estimate_gemm({1000, 1000, 1000}, p, {}, {.units = 25, .persistent = true});
     CHECK(own.tile_m == 200);
     CHECK(to_microseconds(own.body) == Approx(80));
     // 64 tiles of 128 x 128 and K = 36,864 leave most units idle: a library splits K.
     const GemmParameters mi300x = shipped_machine("mi300x_8").calibration.gemm_for(DType::bf16);
     const GemmShape deep{1024, 1024, 36'864};
     CHECK(estimate_gemm(deep, mi300x).split_k > 1);
-    CHECK(estimate_gemm(deep, mi300x, {}, 0, true).split_k == 1);
+    CHECK(estimate_gemm(deep, mi300x, {}, {.persistent = true}).split_k == 1);
 }
 
 TEST_CASE("a schedule's own kernel is priced as persistent, with every model of tiles") {
@@ -105,7 +105,9 @@ TEST_CASE("a schedule's own kernel is priced as persistent, with every model of 
         Task library{shape}, own{shape};
         own.persistent = true;
         const Seconds body = CostModels().cost(own, machine).body;
-        CHECK(body == estimate_gemm(shape, machine.calibration.gemm_for(shape.dtype), {}, 0, true).total());
+        CHECK(body ==
+              estimate_gemm(shape, machine.calibration.gemm_for(shape.dtype), {}, {.persistent = true})
+                  .total());
         CHECK(body >= CostModels().cost(library, machine).body);
     }
 }

@@ -39,8 +39,8 @@ double time_us(const std::string& engine, CollectiveKind kind, double piece, con
     TaskGraph graph;
     Transfers transfers(graph, machine.topology, how);
     const auto ranks = static_cast<std::size_t>(machine.topology.gpus());
-    make_collective_algorithm("direct")->build({kind, static_cast<double>(ranks) * Bytes(piece)},
-                                               RankTasks(ranks), transfers);
+    collective_algorithm("direct").build({kind, static_cast<double>(ranks) * Bytes(piece)}, RankTasks(ranks),
+                                         transfers);
     std::vector<Cost> costs;
     for (TaskId id = 0; id < graph.size(); ++id) costs.push_back(CostModels().cost(graph[id], machine));
     return to_microseconds(make_engine(engine)->run(graph, costs, machine.resources).makespan);
@@ -96,7 +96,7 @@ TEST_CASE("copies on one stream a GPU go one after another, in rotation") {
         const TransferOptions how = options(DmaCommands::one_stream, false, direction);
         TaskGraph graph;
         Transfers transfers(graph, machine.topology, how);
-        make_collective_algorithm("direct")->build({gather, Bytes(4e4)}, RankTasks(4), transfers);
+        collective_algorithm("direct").build({gather, Bytes(4e4)}, RankTasks(4), transfers);
         REQUIRE(graph.size() == 12);
         for (TaskId id = 0; id < graph.size(); ++id)
             CHECK(graph[id].stream == transfer_stream(graph[id].gpu));

@@ -59,7 +59,7 @@ TEST_CASE("an end that a task of another stream waits for is an event, one of it
     }
 }
 
-TEST_CASE("with marks only an end that another GPU waits for is an event") {
+TEST_CASE("with untimed events only an end that another GPU waits for is an event") {
     for (const bool other_gpu : {false, true}) {
         Pulls pulls;
         const TaskId first = pulls.add(4, 0, false);

@@ -200,7 +200,7 @@ TEST_CASE("memory starts late where that is known, and then the power cap slows 
     const GemmShape shape{256, 256, 1024};
     CHECK(body_us(shape, p) == Approx(1179.648 + 20));
     // B in a cache: no start.
-    CHECK(to_microseconds(estimate_gemm(shape, p, {}, 0, false, true).body) == Approx(1179.648));
+    CHECK(to_microseconds(estimate_gemm(shape, p, {}, {.warm = true}).body) == Approx(1179.648));
     // The cap makes 10 µs of compute 10 · (1 + 1 · 1199.648 / (1199.648 + 10)) = 19.9 µs, still hidden.
     p.sustained_slowdown = 1;
     p.sustained_time = microseconds(10);

@@ -13,9 +13,8 @@ namespace {
 TaskGraph build(const std::string& schedule, const Pair& pair, const Topology& topology) {
     const ScheduleEntry& entry = find_schedule(schedule);
     const Json given{{"chunks", 2}};
-    const ScheduleParams params = read_parameters(ConfigObject(given, "params"), entry.parameters,
-                                                  pair.order != Order::gemm_first, false, topology);
-    return entry.make()->build({"", "", pair}, topology, params);
+    const Workload workload{"", "", pair};
+    return entry.build(workload, topology, entry.read({given, "params"}, workload, topology));
 }
 
 const Topology& nodes() {

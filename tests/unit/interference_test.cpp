@@ -230,7 +230,7 @@ TEST_CASE("a schedule's sum is thread blocks, two a unit, where the device says 
         return cost.claim ? std::get<Blocks>(cost.claim->parts) : Blocks();
     };
     const Blocks sum = blocks_of(false);
-    CHECK(sum.of_sum);
+    CHECK(sum.streaming);
     CHECK(sum.count == 2 * static_cast<int>(device.compute_units));
     CHECK(to_microseconds(sum.unit) == Approx(30 + sum.count * (0.5 + 2 * 0.25)));
     CHECK(blocks_of(true).count == 0);

@@ -2,8 +2,8 @@
 #include <catch2/catch.hpp>
 #include <fstream>
 
+#include "sim/core/formula.hpp"
 #include "sim/core/shown.hpp"
-#include "sim/transformer/formula.hpp"
 #include "tests/models.hpp"
 
 namespace overlap::test::model_families_test {
@@ -18,7 +18,7 @@ Json value(const std::string& formula) {
                      {"word", "x"},
                      {"list", {"x", "y"}},
                      {"blocks", {{{"c", {{"d", 7}}}}}}};
-    return formula_value(formula, [&](const std::string& name) { return names.value(name, Json()); });
+    return Formula(formula).value([&](const std::string& name) { return names.value(name, Json()); });
 }
 
 std::string all_notes(const Model& model) {
@@ -57,7 +57,7 @@ TEST_CASE("values of formulas") {
     CHECK(value("blocks[0].c.d") == 7);
     CHECK(value("blocks[0].c.e | 1") == 1);
     for (const char* wrong : {"a +", "(a", "a ? b", "'x", "a b", "[1]"})
-        CHECK_THAT(error_of([&] { value(wrong); }), Contains("has a mistake"));
+        CHECK_THAT(error_of([&] { value(wrong); }), Contains(std::string("formula '") + wrong));
 }
 
 TEST_CASE("each family's formulas are without mistakes") {

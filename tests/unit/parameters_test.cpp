@@ -21,8 +21,9 @@ ScheduleParams read(const std::string& text, bool collective_first = true, bool 
                     int gpus = 5) {
     const Topology topology = topology_of(gpus, gpus > 1 ? group("full_mesh") : "");
     const Json json = parse_json(text, "x.json");
-    return read_parameters(ConfigObject(json, "x.json", "/params"), every_name(), collective_first,
-                           single_stream, topology);
+    const std::vector<std::string> accepted = every_name();
+    return read_parameters({json, "x.json", "/params"}, {accepted, collective_first, single_stream},
+                           topology);
 }
 
 std::string reading(const std::string& text, bool single_stream = false, int gpus = 5) {
@@ -40,9 +41,9 @@ TEST_CASE("defaults: one chunk a GPU, DMA, rotation, packing charged") {
     CHECK_FALSE(params.transfers.single_stream);
     CHECK(params.scatter);
     CHECK(params.gemm == GemmGrain::shard);
-    CHECK(params.comm_shape == CommShape::one_d);
-    CHECK(params.uniformity == Uniformity::hetero);
-    CHECK(params.granularity == Granularity::fused);
+    CHECK(params.point.shape == CommShape::one_d);
+    CHECK(params.point.uniformity == Uniformity::hetero);
+    CHECK(params.point.granularity == Granularity::fused);
     CHECK(params.algorithm == "direct");
     CHECK(params.transfers.commands == DmaCommands::copy);
     CHECK_FALSE(params.transfers.prelaunch);
@@ -51,7 +52,8 @@ TEST_CASE("defaults: one chunk a GPU, DMA, rotation, packing charged") {
 TEST_CASE("defaults on several nodes: one chunk a GPU of a node, collectives that keep to their rail") {
     const Topology nodes = topology_of(2, group("full_mesh") + "," + group("rails"), 3);
     const Json json = Json::object();
-    const ScheduleParams params = read_parameters(ConfigObject(json, "x"), every_name(), true, false, nodes);
+    const std::vector<std::string> accepted = every_name();
+    const ScheduleParams params = read_parameters({json, "x"}, {accepted}, nodes);
     CHECK(params.chunks == 2);
     CHECK(params.algorithm == "hierarchical");
 }
@@ -121,8 +123,8 @@ TEST_CASE("the units of a library's kernel need the library, and one that was me
     CHECK_THAT(reading(text), Contains("/params/channels: needs a library that was measured, which round"));
     const Json json = parse_json(text, "x.json");
     CHECK_THAT(error_of([&] {
-                   read_parameters(ConfigObject(json, "x.json", "/params"), every_name(), true, false,
-                                   shipped.topology("mi300x_8"));
+                   const std::vector<std::string> accepted = every_name();
+                   read_parameters({json, "x.json", "/params"}, {accepted}, shipped.topology("mi300x_8"));
                }),
                Contains("/params/channels: is 65, expected a whole number from 1 to 64"));
 }
@@ -135,9 +137,9 @@ TEST_CASE("given values are taken") {
     CHECK(params.transfers.order == PeerOrder::ascending);
     CHECK_FALSE(params.scatter);
     CHECK(params.gemm == GemmGrain::chunk);
-    CHECK(params.comm_shape == CommShape::two_d);
-    CHECK(params.uniformity == Uniformity::uniform);
-    CHECK(params.granularity == Granularity::unfused);
+    CHECK(params.point.shape == CommShape::two_d);
+    CHECK(params.point.uniformity == Uniformity::uniform);
+    CHECK(params.point.granularity == Granularity::unfused);
     CHECK(params.algorithm == "ring");
 }
 
@@ -165,12 +167,13 @@ TEST_CASE("a schedule refuses parameters that are not its own") {
     const Topology topology = topology_of(2, group("full_mesh"));
     const Json json = parse_json(R"({"chunks": 2})", "x.json");
     const std::vector<std::string> accepted{"agent"};
-    CHECK_THAT(
-        error_of([&] { read_parameters(ConfigObject(json, "x.json"), accepted, true, false, topology); }),
-        Contains("/chunks: is no parameter of this schedule (allowed: agent)"));
+    CHECK_THAT(error_of([&] {
+                   read_parameters({json, "x.json"}, {accepted}, topology);
+               }),
+               Contains("/chunks: is no parameter of this schedule (allowed: agent)"));
     // Not accepted, so not by default either.
     const Json nothing = Json::object();
-    CHECK(read_parameters(ConfigObject(nothing, "x.json"), accepted, true, false, topology).chunks == 1);
+    CHECK(read_parameters({nothing, "x.json"}, {accepted}, topology).chunks == 1);
 }
 
 TEST_CASE("resolved parameters are read back as they were written") {

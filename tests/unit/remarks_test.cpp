@@ -206,13 +206,13 @@ TEST_CASE(
     CHECK(taken.second.empty());
 }
 
-TEST_CASE("a host says whether what streams wait for is recorded by marks") {
+TEST_CASE("a host says whether what streams wait for is recorded by untimed events") {
     RunConfig config = config_of(Json::object());
-    CHECK_FALSE(resolved(config).machine->marks);
+    CHECK_FALSE(resolved(config).machine->untimed_events);
     config.host = "threads";
-    CHECK_FALSE(resolved(config).machine->marks);
+    CHECK_FALSE(resolved(config).machine->untimed_events);
     config.host = "one_thread";
-    CHECK(resolved(config).machine->marks);
+    CHECK(resolved(config).machine->untimed_events);
 }
 
 TEST_CASE(

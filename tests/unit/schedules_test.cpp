@@ -23,9 +23,8 @@ Rank0 rank0(const std::string& name, const Pair& pair, const std::string& given 
     const Topology topology = topology_of(4, group("full_mesh"));
     const ScheduleEntry& entry = find_schedule(name);
     const Json json = parse_json(given, "params");
-    const ScheduleParams params = read_parameters(
-        {json, "params"}, entry.parameters, pair.order != Order::gemm_first, entry.single_stream, topology);
-    const TaskGraph graph = entry.make()->build({"", "", pair}, topology, params);
+    const Workload workload{"", "", pair};
+    const TaskGraph graph = entry.build(workload, topology, entry.read({json, "params"}, workload, topology));
     Rank0 seen;
     for (TaskId id = 0; id < graph.size(); ++id) {
         const Task& task = graph[id];
@@ -169,7 +168,7 @@ TEST_CASE("a flag-gated GEMM takes its own shard first, then pieces in the order
     const Topology topology = topology_of(2, group("full_mesh"));
     ScheduleParams params;
     params.chunks = 2;
-    const TaskGraph graph = find_schedule("flag_gated").make()->build(gather, topology, params);
+    const TaskGraph graph = find_schedule("flag_gated").build(gather, topology, params);
     REQUIRE(graph.size() == 2 * 3);
     std::vector<double> gates;
     for (TaskId id = 0; id < graph.size(); ++id)
@@ -189,7 +188,7 @@ TEST_CASE("before a reduction a flag-gated GEMM sends pieces on its way, the own
     ScheduleParams params;
     params.chunks = 2;
     const TaskGraph graph =
-        find_schedule("flag_gated").make()->build(scatter, topology_of(2, group("full_mesh")), params);
+        find_schedule("flag_gated").build(scatter, topology_of(2, group("full_mesh")), params);
     REQUIRE(graph.size() == 2 * (1 + 2 + 2));  // GEMM, copies, sums
     std::vector<double> sent;
     for (TaskId id = 0; id < graph.size(); ++id)
@@ -229,7 +228,7 @@ TEST_CASE("a flag-gated GEMM whose results are gathered sends each piece when it
     params.chunks = 4;
     params.gemm_cus = 7;
     const TaskGraph graph =
-        find_schedule("flag_gated").make()->build(results, topology_of(2, group("full_mesh")), params);
+        find_schedule("flag_gated").build(results, topology_of(2, group("full_mesh")), params);
     REQUIRE(graph.size() == 2 * (1 + 4));
     std::vector<double> sent;
     for (TaskId id = 0; id < graph.size(); ++id) {
@@ -248,8 +247,10 @@ TEST_CASE("a preset is the schedule it names, with its own defaults, and those c
         const ScheduleEntry& entry = *preset;
         INFO(entry.name);
         CHECK(entry.name == name);
-        const auto base = std::find_if(schedules().begin(), schedules().end(),
-                                       [&](const ScheduleEntry& other) { return other.make == entry.make; });
+        const auto base = std::ranges::find_if(schedules(), [&](const ScheduleEntry& other) {
+            return other.add_tasks == entry.add_tasks && other.fixed_point == entry.fixed_point &&
+                   other.parameters == entry.parameters && other.single_stream == entry.single_stream;
+        });
         REQUIRE(base != schedules().end());
         CHECK(base->name != entry.name);
         for (const auto& [parameter, value] : entry.defaults.items()) CHECK(entry.takes(parameter));
@@ -263,10 +264,8 @@ TEST_CASE("a preset is the schedule it names, with its own defaults, and those c
                 ++served;
                 CHECK(base->handles(workload));
                 const Json given = with_defaults(entry, Json::object());
-                const ScheduleParams params =
-                    read_parameters({given, "params"}, entry.parameters, order != Order::gemm_first,
-                                    entry.single_stream, topology);
-                CHECK(entry.make()->build(workload, topology, params).size() > 4);
+                const ScheduleParams params = entry.read({given, "params"}, workload, topology);
+                CHECK(entry.build(workload, topology, params).size() > 4);
             }
         CHECK(served >= 1);
     }

@@ -4,7 +4,7 @@
 #include <sstream>
 #include <thread>
 
-#include "sim/sweep/expressions.hpp"
+#include "sim/core/formula.hpp"
 #include "sim/sweep/progress_line.hpp"
 #include "tests/test_support.hpp"
 
@@ -16,7 +16,7 @@ bool holds(const std::string& expression) {
                       {"scatter", true}, {"ratio", 2.5}, {"order", "rotation"}};
     std::vector<std::string> names;
     for (const auto& [name, value] : values.items()) names.push_back(name);
-    return Expressions({expression}, names, "sweep.json: /where").all_hold(values);
+    return formulas_at("sweep.json: /where", {expression}, names).front().holds(values);
 }
 
 }  // namespace
@@ -46,6 +46,10 @@ TEST_CASE("constraints compute with numbers, texts and truth values", "[sweep]")
     CHECK_FALSE(holds("!(chunks > 2)"));
     CHECK(holds("(chunks > 2) ? ratio < 3 : false"));
     CHECK_FALSE(holds("gemm.m % 0 == 0"));  // no number
+    CHECK_FALSE(holds("agent == gpus"));    // text and a number
+    CHECK(holds("-2 ^ 2 ^ 1 == -4 and 2e-1 * 10 == 2"));
+    CHECK(holds("min(3, chunks, gpus) == 3 && max(log2(gpus), 2) == 3 && abs(-1.5) == 1.5"));
+    CHECK(holds("order > agent"));  // by letters
 }
 
 TEST_CASE("a constraint without a truth value is refused with its text", "[sweep]") {

@@ -35,7 +35,7 @@ TaskGraph graph_of(CollectiveKind kind, std::int64_t k, const Topology& topology
     params.chunks = chunks;
     params.transfers.direction = Direction::push;
     params.transfers.single_stream = true;
-    return find_schedule("t3").make()->build(workload(kind, k), topology, params);
+    return find_schedule("t3").build(workload(kind, k), topology, params);
 }
 
 double makespan_us(CollectiveKind kind, std::int64_t k, const Machine& machine, int chunks = 1,

@@ -182,16 +182,16 @@ TEST_CASE("thread blocks are slower beside those of a sum, which take the units 
     three.add(three.gemm(80));
     // 20 units run 40 of its blocks; the 80 of the GEMM then take 0.4 s for two each.
     Cost sum = three.copy(200, 40, Seconds(0.5));
-    std::get<Blocks>(sum.claim->parts).of_sum = true;
+    std::get<Blocks>(sum.claim->parts).streaming = true;
     three.add(sum);
     CHECK(three.ends()[1] == Approx(1.4));
     // Both run on units that are free at once: 4 blocks do 1.2 s of 4 while the sum takes 0.6 s on its 96 units.
     Case both;
     Cost copy = both.copy(4, 4, {});
-    std::get<Blocks>(copy.claim->parts).beside_sum = 0.5;
+    std::get<Blocks>(copy.claim->parts).beside_streaming = 0.5;
     both.add(copy);
     Cost other = both.copy(192, 57.6, {});
-    std::get<Blocks>(other.claim->parts).of_sum = true;
+    std::get<Blocks>(other.claim->parts).streaming = true;
     both.add(other);
     CHECK(both.ends()[0] == Approx(1.3));
     CHECK(both.ends()[1] == Approx(0.6));

@@ -30,7 +30,7 @@ ScheduleParams in_chunks(int chunks) {
 }
 
 TaskGraph graph_of(const Workload& workload, const Topology& topology, int chunks) {
-    return find_schedule("work_group_fused").make()->build(workload, topology, in_chunks(chunks));
+    return find_schedule("work_group_fused").build(workload, topology, in_chunks(chunks));
 }
 
 }  // namespace

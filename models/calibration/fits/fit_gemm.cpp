@@ -130,7 +130,7 @@ std::vector<GemmParameters> constants_of(const GemmParameters& parameters,
 /// Predicted by the parameters of the row's campaign.
 Seconds time_of(const GemmMeasurement& row, const GemmParameters& parameters) {
     const GemmEstimate one =
-        estimate_gemm(row.shape, parameters, row.busy, row.units, false, row.warm, CuMask::low_bits);
+        estimate_gemm(row.shape, parameters, row.busy, {row.units, CuMask::low_bits, false, row.warm});
     return one.total() + row.gap;
 }
 

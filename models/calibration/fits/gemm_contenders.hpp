@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "models/calibration/measurements/gemm_table.hpp"
-#include "models/gemm_cover.hpp"
+#include "models/gemm_tiling.hpp"
 
 namespace overlap {
 

@@ -81,7 +81,7 @@ hipEvent_t Machine::event(int gpu, std::size_t index) {
 }
 
 hipEvent_t Machine::mark(int gpu, std::size_t index) {
-    return event_of(devices_[gpu].marks, gpu, index, hipEventDisableTiming);
+    return event_of(devices_[gpu].untimed_events, gpu, index, hipEventDisableTiming);
 }
 
 int* Machine::flags(int gpu) {

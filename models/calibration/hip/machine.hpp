@@ -44,7 +44,7 @@ private:
         int* flags = nullptr;
         int highest_priority = 0;
         std::vector<hipStream_t> streams[2];
-        std::vector<hipEvent_t> events, marks;
+        std::vector<hipEvent_t> events, untimed_events;
     };
     void open(int gpu);
 

@@ -127,7 +127,7 @@ TaskGraph copy_graph(const PeerCopies& copies) {
         const Bytes run = copies.row.si() > 0 ? copies.row : copies.size;
         CopyWork work{pull ? peer : own, pull ? own : peer, copies.size,  run,
                       copies.agent,      copies.direction,  copies.blocks};
-        work.crosses = copies.pattern == "all_at_once" && copies.gpus > 2;
+        work.all_pairs = copies.pattern == "all_at_once" && copies.gpus > 2;
         graph.add({work, own, 100 + static_cast<int>(lane)}, {});
     };
     const std::size_t operations = lanes.front().peers.size() * static_cast<std::size_t>(copies.chunks);

@@ -51,7 +51,7 @@ struct Execution {
 enum class Times { none, ends, around };
 
 /// Executes a plan repeatedly. The host enqueues its tasks in order behind a closed gate, each on its stream,
-/// after the marks of the tasks on other streams that it needs; then all GPUs are released together. One event
+/// after the events of the tasks on other streams that it needs; then all GPUs are released together. One event
 /// of each GPU releases all its streams: an event with a time on each of them would let one begin 3 us after
 /// the other (`latency what=streams_apart`). A stream whose first task is a wait has a gate of its own, which includes the
 /// wait: a kernel that waits might find no free unit beside a GEMM, and begin late.
@@ -66,7 +66,7 @@ public:
 private:
     struct Step {
         std::size_t stream;
-        std::vector<std::size_t> waits;  ///< tasks whose marks it waits for
+        std::vector<std::size_t> waits;  ///< tasks whose events it waits for
         Operation operation;
     };
     Operation operation(const PlanTask& task, GemmPlans& gemms) const;

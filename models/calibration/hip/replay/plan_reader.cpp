@@ -12,7 +12,7 @@
 namespace overlap::hip {
 namespace {
 
-constexpr std::size_t most_tasks_a_stream = 300;  // with waits and marks fewer than a launch queue holds
+constexpr std::size_t most_tasks_a_stream = 300;  // with waits and events fewer than a launch queue holds
 constexpr std::size_t most_blocks = 16;           // per local copy or sum, which is one kernel
 
 [[noreturn]] void refuse(const JsonValue& value, const std::string& what) {

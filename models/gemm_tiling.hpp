@@ -91,7 +91,7 @@ struct Tile {
 };
 
 /// One choice of tile and split-K for the problem.
-struct Cover {
+struct Tiling {
     Tile tile;
     double rows, columns;  // of tiles, of one GEMM of the batch
     double split;
@@ -101,8 +101,8 @@ struct Cover {
 };
 
 /// `least`: see effective_waves
-inline Cover cover(const Problem& problem, const GemmParameters& p, const Tile& tile, double rows,
-                   double columns, double split, bool least = false) {
+inline Tiling tiling_of(const Problem& problem, const GemmParameters& p, const Tile& tile, double rows,
+                        double columns, double split, bool least = false) {
     const double tiles = problem.batch * rows * columns * split, waves = tiles / p.compute_units;
     return {tile,
             rows,
@@ -118,16 +118,16 @@ inline Cover cover(const Problem& problem, const GemmParameters& p, const Tile& 
 /// reads that block's rows of A and columns of B. A library sweeps along the larger matrix, so the re-read
 /// working set is the smaller matrix and one wave. The fraction of re-reads that misses the last-level cache
 /// grows smoothly with this working set.
-inline double hbm_bytes(const Problem& problem, const GemmParameters& p, const Cover& cover) {
-    const double tm = cover.tile.rows, tn = cover.tile.columns;
-    const double one = cover.rows * cover.columns;  // tiles of one GEMM of the batch
-    const double together = std::max(1.0, cover.active / cover.split / one);
-    const double wave_tiles = cover.active / cover.split / together;
-    double wave_rows = std::min(std::max(std::sqrt(wave_tiles * tn / tm), 1.0), cover.rows);
-    const double wave_columns = std::min(std::max(wave_tiles / wave_rows, 1.0), cover.columns);
-    wave_rows = std::min(std::max(wave_tiles / wave_columns, 1.0), cover.rows);
+inline double hbm_bytes(const Problem& problem, const GemmParameters& p, const Tiling& tiling) {
+    const double tm = tiling.tile.rows, tn = tiling.tile.columns;
+    const double one = tiling.rows * tiling.columns;  // tiles of one GEMM of the batch
+    const double together = std::max(1.0, tiling.active / tiling.split / one);
+    const double wave_tiles = tiling.active / tiling.split / together;
+    double wave_rows = std::min(std::max(std::sqrt(wave_tiles * tn / tm), 1.0), tiling.rows);
+    const double wave_columns = std::min(std::max(wave_tiles / wave_rows, 1.0), tiling.columns);
+    wave_rows = std::min(std::max(wave_tiles / wave_columns, 1.0), tiling.rows);
     const double wave = together * (wave_rows * tm + wave_columns * tn) * problem.k * problem.operand_element;
-    const double reread = std::max(0.0, wave * std::max(1.0, cover.waves) - problem.a - problem.b);
+    const double reread = std::max(0.0, wave * std::max(1.0, tiling.waves) - problem.a - problem.b);
     const double working_set = std::min(problem.a, problem.b) / problem.batch + wave;
     const double overflow = working_set / (working_set + p.reuse_cache.si());
     return problem.a + problem.b + problem.c * problem.c_passes + reread * overflow * overflow;
@@ -161,21 +161,22 @@ inline double stride_slowdown(const Problem& problem, const GemmParameters& p, d
     return 1 + p.stride_loss * std::min(depth * problem.operand_element, longest_strided_row) / 1e3;
 }
 
-inline double compute_time(const Problem& problem, const GemmParameters& p, const Cover& cover) {
-    const double area = cover.tile.rows * cover.tile.columns;
-    const double unit_rate = p.peak_rate.si() / p.compute_units * cover.tile.efficiency;
+inline double compute_time(const Problem& problem, const GemmParameters& p, const Tiling& tiling) {
+    const double area = tiling.tile.rows * tiling.tile.columns;
+    const double unit_rate = p.peak_rate.si() / p.compute_units * tiling.tile.efficiency;
     const double overhead =
         p.tile_fixed.si() + p.tile_epilogue.si() * problem.epilogue_factor * area / reference_tile_area;
-    const double main_loop = 2 * area * cover.depth / unit_rate * stride_slowdown(problem, p, cover.depth);
-    return (main_loop + overhead) * cover.waves_cost;
+    const double main_loop = 2 * area * tiling.depth / unit_rate * stride_slowdown(problem, p, tiling.depth);
+    return (main_loop + overhead) * tiling.waves_cost;
 }
 
-inline double partial_results(const Problem& problem, const Cover& cover) {
-    return cover.split > 1 ? problem.batch * problem.m * problem.n * partial_result_bytes * cover.split : 0;
+inline double partial_results(const Problem& problem, const Tiling& tiling) {
+    return tiling.split > 1 ? problem.batch * problem.m * problem.n * partial_result_bytes * tiling.split : 0;
 }
 
-inline double reduction_time(const Problem& problem, const GemmParameters& p, const Cover& cover) {
-    return cover.split > 1 ? p.split_k_fixed.si() + partial_results(problem, cover) / p.split_k_rate.si() : 0;
+inline double reduction_time(const Problem& problem, const GemmParameters& p, const Tiling& tiling) {
+    return tiling.split > 1 ? p.split_k_fixed.si() + partial_results(problem, tiling) / p.split_k_rate.si()
+                            : 0;
 }
 
 /// Bytes of A as the kernel before writes it (bf16), which a quantise step reads.
@@ -188,7 +189,7 @@ inline double quantise_time(const Problem& problem, const GemmParameters& p) {
     return p.quantise_rate.si() > 0 ? unquantised_bytes(problem) / p.quantise_rate.si() : 0;
 }
 
-/// Finds the fastest cover, as a library's heuristic would choose it.
+/// Finds the fastest tiling, as a library's heuristic would choose it.
 class Choice {
 public:
     /// Looks for covers that take less than `least`, s.
@@ -213,15 +214,15 @@ public:
             if (split > 1 &&
                 (problem_.batch * rows * columns > p_.compute_units || problem_.k < split * shortest_split))
                 continue;
-            consider(cover(problem_, p_, tile, rows, columns, split, true));
+            consider(tiling_of(problem_, p_, tile, rows, columns, split, true));
         }
     }
-    const Cover& fastest() const { return fastest_; }
+    const Tiling& fastest() const { return fastest_; }
     double time() const { return least_; }
 
 private:
     /// `tried`: with the least cost of its waves. Before the time itself, lower bounds of it, the cheapest first.
-    void consider(Cover tried) {
+    void consider(Tiling tried) {
         const double reduction = reduction_time(problem_, p_, tried);
         const double compulsory = compulsory_ / std::min(p_.hbm.si(), tried.active * p_.unit_bandwidth.si());
         if (at_least(compute_time(problem_, p_, tried), compulsory) + reduction >= least_) return;
@@ -241,7 +242,7 @@ private:
     const Problem& problem_;
     const GemmParameters& p_;
     double least_share_, compulsory_, least_;
-    Cover fastest_ = {};
+    Tiling fastest_ = {};
 };
 
 /// The rows of further tiles: where `usual_rows` does not divide M, the library also has tiles of any other multiple
@@ -284,8 +285,8 @@ void each_tile(const Problem& problem, const GemmParameters& p, Take take) {
     }
 }
 
-/// The fastest cover of those that split K at most `most_split` times.
-inline Cover choose(const Problem& problem, const GemmParameters& p, double most_split = most_splits) {
+/// The fastest tiling of those that split K at most `most_split` times.
+inline Tiling choose(const Problem& problem, const GemmParameters& p, double most_split = most_splits) {
     Choice choice(problem, p);
     each_tile(problem, p, [&](const Tile& tile) { choice.consider(tile, most_split); });
     return choice.fastest();
