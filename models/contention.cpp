@@ -33,7 +33,7 @@ void disturb_gemms(const CopyWork& copy, const Machine& machine, Cost& cost) {
     const DeviceSpec::Interference& losses = device.interference;
     const bool dma = copy.agent == Agent::dma;
     const double lost = dma ? losses.compute_lost_to_dma : losses.compute_lost_to_copy_kernels;
-    const double slowed = dma ? losses.gemm_slowed_beside_dma : losses.gemm_slowed_beside_copy_kernels;
+    const double slowed = dma ? losses.gemm_slowed_beside_dma : 0;
     const auto disturb = [&](int gpu) {
         if (slowed > 0) cost.holds.push_back({machine.resources.clock(gpu), slowed, false});
         if (lost == 0) return;
@@ -50,7 +50,7 @@ void disturb_gemms(const CopyWork& copy, const Machine& machine, Cost& cost) {
 void disturb_copies(int gpu, const Machine& machine, Cost& cost) {
     const DeviceSpec::Interference& losses = machine.topology.device().interference;
     const ResourceTable& resources = machine.resources;
-    const bool slowed = losses.gemm_slowed_beside_dma > 0 || losses.gemm_slowed_beside_copy_kernels > 0;
+    const bool slowed = losses.gemm_slowed_beside_dma > 0;
     if (slowed) cost.demands.push_back({resources.clock(gpu), cost.body.si()});
     if (losses.dma_lost_to_compute == 0) return;
     for (int turn = 0; turn < resources.dma_engines_in_use(); ++turn) {
@@ -83,8 +83,7 @@ void hold_only(Cost& cost, ResourceId units) {
                        cost.demands.end());
 }
 
-/// A copy kernel within a GPU, of few thread blocks or the runtime's. It slows a GEMM's clock as copies to peers do; packs
-/// and sums of schedules are not taken to.
+/// A copy kernel within a GPU, of few thread blocks or the runtime's.
 void claim_of_copy(const LocalCopyWork& copy, int gpu, const Machine& machine, Cost& cost) {
     const DeviceSpec& device = machine.topology.device();
     const DeviceSpec::CopyKernel& kernel = device.copy_kernel;
@@ -92,14 +91,12 @@ void claim_of_copy(const LocalCopyWork& copy, int gpu, const Machine& machine, C
     // The runtime's kernel works on every unit that is free until its end (derived: traces/h100_1/runtime_copy.tar.xz).
     const int blocks = copy.by_runtime ? static_cast<int>(device.compute_units) : copy.cus;
     hold_only(cost, units);
-    if (const double slowed = device.interference.gemm_slowed_beside_copy_kernels; slowed > 0)
-        cost.holds.push_back({machine.resources.clock(gpu), slowed, false});
     cost.claim = {.resource = units,
                   .most = blocks,
                   .parts = Blocks{.count = blocks,
                                   .together = copy.by_runtime ? 1 : kernel.blocks_per_unit,
-                                  .unit = streamed(copy, device, 1, KernelOf::benchmark).body,
-                                  .beside_tiles = kernel.local_rate_beside_gemms,
+                                  .unit = streamed(copy, device, 1, OperandsIn::cache).body,
+                                  .beside_tiles = kernel.rate_beside_gemms,
                                   .in_flight = copy.by_runtime ? Bytes() : kernel.local_loads,
                                   .to_the_end = copy.by_runtime,
                                   .paired = kernel.paired_blocks}};

@@ -55,7 +55,7 @@ public:
         const DeviceSpec::Launch& launch = machine.topology.device().launch;
         if (launch.remote_dependency > launch.dependency)
             cost.handoffs.other_gpu = std::max(launch.remote_dependency - kernel.completion, Seconds());
-        cost.setup = pull ? route.latency + kernel.pull_start : route.latency;
+        cost.setup = route.latency;
         BytesPerSecond narrowest(std::numeric_limits<double>::max());
         const bool all_pairs = copy.all_pairs && !pull && shares_links(machine.topology, copy);
         const double on_link = (1 + kernel.link_overhead) / (1 - (all_pairs ? kernel.crossing_loss : 0));
@@ -63,10 +63,6 @@ public:
             narrowest = std::min(narrowest, machine.topology.links()[link].bandwidth);
             cost.demands.push_back({resources.link(link), on_link * copy.bytes.si()});
         }
-        const double against = pull ? kernel.pull_requests : kernel.push_acknowledgements;
-        if (against > 0)
-            for (const std::size_t link : machine.topology.route(copy.dst, copy.src).links)
-                cost.demands.push_back({resources.link(link), against * copy.bytes.si()});
         const int blocks = std::max(copy.cus, 1);
         const double units = blocks;
         cost.body = copy.bytes / saturating(units * kernel.link_per_cu,
@@ -74,19 +70,17 @@ public:
         if (kernel.blocks_per_unit > 1)
             cost.claim = {.resource = resources.compute_units(task.gpu),
                           .most = blocks,
-                          .parts = Blocks{
-                              .count = blocks,
-                              .together = kernel.blocks_per_unit,
-                              .unit = copy.bytes / kernel.link_per_cu,
-                              .beside_tiles = pull ? kernel.pull_rate_beside_gemms : kernel.rate_beside_gemms,
-                              .in_flight = pull ? kernel.peer_loads : kernel.local_loads,
-                              .paired = kernel.paired_blocks,
-                              .beside_streaming = kernel.rate_beside_sums}};
+                          .parts = Blocks{.count = blocks,
+                                          .together = kernel.blocks_per_unit,
+                                          .unit = copy.bytes / kernel.link_per_cu,
+                                          .beside_tiles = kernel.rate_beside_gemms,
+                                          .in_flight = pull ? kernel.peer_loads : kernel.local_loads,
+                                          .paired = kernel.paired_blocks,
+                                          .beside_streaming = kernel.rate_beside_sums}};
         cost.demands.push_back({resources.hbm(copy.src), copy.bytes.si()});
         cost.demands.push_back({resources.hbm(copy.dst), copy.bytes.si()});
         if (pull) cost.demands.push_back({resources.remote_read(copy.dst), copy.bytes.si()});
-        cost.holds.push_back(
-            {resources.compute_units(task.gpu), std::max(1.0, std::round(units * kernel.units_per_block))});
+        cost.holds.push_back({resources.compute_units(task.gpu), units});
         return cost;
     }
 };

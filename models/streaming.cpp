@@ -9,22 +9,10 @@
 namespace overlap {
 namespace {
 
-/// Bytes read and written, extra bytes that stand for the time lost to short runs, and the rate of one unit.
+/// Bytes read and written, and with extra bytes that stand for the time lost to short runs.
 struct Traffic {
-    Bytes read, written, paid;
-    BytesPerSecond unit;
-    Bytes moved() const { return read + written; }
+    Bytes moved, paid;
 };
-
-constexpr double share_for_loads = 0.5;  // fraction of the cache; see streamed()
-constexpr double corner = 6;             // see streamed()
-
-BytesPerSecond unit_rate(Bytes read, Bytes written, const DeviceSpec::Stream& stream) {
-    if (stream.read == BytesPerSecond()) return stream.cu;
-    const double reading = (read / stream.read).si(), writing = (written / stream.write).si();
-    const double p = stream.overlap;
-    return (read + written) / Seconds(std::pow(std::pow(reading, p) + std::pow(writing, p), 1 / p));
-}
 
 /// Sums and pure reads.
 bool loads_first(const Work& work) {
@@ -33,30 +21,18 @@ bool loads_first(const Work& work) {
            (op != nullptr && op->written == Bytes() && op->read > Bytes());
 }
 
-/// Whether each unit waits for its loads, because a thread has few of them in flight.
-bool waits_for_loads(const Work& work, const DeviceSpec& device, KernelOf kernel) {
-    const auto* sum = std::get_if<ReduceWork>(&work);
-    const bool few = sum == nullptr || sum->by_framework || kernel == KernelOf::benchmark;
-    return few && loads_first(work) && device.stream.reduce > BytesPerSecond();
-}
-
-Traffic traffic(const Work& work, const DeviceSpec& device, KernelOf kernel) {
-    const DeviceSpec::Stream& stream = device.stream;
+Traffic traffic(const Work& work, const DeviceSpec& device) {
     if (const auto* copy = std::get_if<LocalCopyWork>(&work)) {
-        const double stretch = copy->run < copy->bytes ? (copy->run + stream.strided_run) / copy->run : 1.0;
-        return {copy->bytes, copy->bytes, 2.0 * copy->bytes * stretch,
-                unit_rate(copy->bytes, copy->bytes, stream)};
+        const Bytes run = device.dma.strided_run;
+        const double stretch = copy->run < copy->bytes ? (copy->run + run) / copy->run : 1.0;
+        return {2.0 * copy->bytes, 2.0 * copy->bytes * stretch};
     }
     if (const auto* sum = std::get_if<ReduceWork>(&work)) {
-        const double parts = sum->parts;
-        const bool waits = waits_for_loads(work, device, kernel);
-        return {
-            parts * sum->bytes, sum->bytes, (parts + 1) * sum->bytes,
-            waits ? (parts + 1) / parts * stream.reduce : unit_rate(parts * sum->bytes, sum->bytes, stream)};
+        const Bytes moved = (sum->parts + 1.0) * sum->bytes;
+        return {moved, moved};
     }
-    const auto& stretch = std::get<MemoryBoundWork>(work);
-    return {stretch.read, stretch.written, stretch.read + stretch.written,
-            unit_rate(stretch.read, stretch.written, stream)};
+    const auto& op = std::get<MemoryBoundWork>(work);
+    return {op.read + op.written, op.read + op.written};
 }
 
 /// Fastest rate of a type's arithmetic: that of the calibrated GEMMs' main loop, else the data sheet's.
@@ -126,7 +102,7 @@ public:
         if (const auto* copy = std::get_if<LocalCopyWork>(&task.work);
             copy != nullptr && !copy->is_own_kernel())
             cost.body = streamed(*copy, device, copy->by_runtime ? device.compute_units : copy->cus,
-                                 KernelOf::benchmark)
+                                 OperandsIn::cache)
                             .body;
         return cost;
     }
@@ -142,11 +118,7 @@ private:
                              blocks * (stream.sum_block + parts * stream.sum_block_part);
         return {.resource = machine.resources.compute_units(gpu),
                 .most = units,
-                .parts = Blocks{.count = blocks,
-                                .together = 2,
-                                .unit = work,
-                                .beside_tiles = stream.sum_beside_gemms,
-                                .streaming = true}};
+                .parts = Blocks{.count = blocks, .together = 2, .unit = work, .streaming = true}};
     }
 
     /// What ran beside it is in its duration: it takes nothing that others would miss.
@@ -173,30 +145,25 @@ private:
 
 }  // namespace
 
-Streamed streamed(const Work& work, const DeviceSpec& device, double units, KernelOf kernel) {
-    Traffic bytes = traffic(work, device, kernel);
-    const bool loads = device.stream.cached_loads > 0 && loads_first(work);
-    const Bytes fits = loads ? device.last_level_cache * share_for_loads : device.last_level_cache;
-    const bool near = kernel == KernelOf::benchmark || std::holds_alternative<MemoryBoundWork>(work);
-    const bool cached = near && device.stream.cache > BytesPerSecond() && bytes.moved() <= fits;
+Streamed streamed(const Work& work, const DeviceSpec& device, double units, OperandsIn operands) {
+    const Traffic bytes = traffic(work, device);
+    const BytesPerSecond unit = device.stream.cu;
+    const bool near = operands == OperandsIn::cache || std::holds_alternative<MemoryBoundWork>(work);
+    const bool cached =
+        near && device.stream.cache > BytesPerSecond() && bytes.moved <= device.last_level_cache;
     const BytesPerSecond memory = cached ? device.stream.cache : device.hbm;
-    if (loads && cached) bytes.unit = device.stream.cached_loads * bytes.unit;
-    const bool everywhere = loads_first(work) && device.stream.reduce > BytesPerSecond(), given = units > 0;
-    if (!given)
-        units = std::min(device.compute_units, everywhere ? device.compute_units : memory / bytes.unit);
-    const BytesPerSecond drawn = units * bytes.unit;
-    const double filled = drawn / memory;
-    const BytesPerSecond rate = waits_for_loads(work, device, kernel) ? drawn / std::hypot(1, filled)
-                                : given && std::holds_alternative<LocalCopyWork>(work)
-                                    ? drawn / std::pow(1 + std::pow(filled, corner), 1 / corner)
-                                    : std::min(drawn, memory);
-    return {bytes.moved(), units, bytes.paid / rate};
+    if (units == 0) {
+        units = std::min(device.compute_units, memory / unit);
+        return {bytes.moved, units, bytes.paid / std::min(units * unit, memory)};
+    }
+    constexpr double corner = 6;
+    const BytesPerSecond drawn = units * unit;
+    return {bytes.moved, units,
+            bytes.paid / drawn * std::pow(1 + std::pow(drawn / memory, corner), 1 / corner)};
 }
 
 Seconds start_of(const Work& work, const DeviceSpec& device) {
-    const auto* copy = std::get_if<LocalCopyWork>(&work);
     Seconds start = device.stream.start;
-    if (copy != nullptr && copy->run < copy->bytes) start += device.stream.strided_start;
     if (loads_first(work)) start += device.stream.load_start;
     return start;
 }

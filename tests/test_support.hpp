@@ -55,7 +55,7 @@ inline DeviceSpec round_device() {
     device.dma.engine = gigabytes_per_second(10);
     device.dma.command = device.dma.schedule = device.dma.start = device.dma.completion = one;
     device.dma.pull_start = one;
-    device.dma.strided_run = device.stream.strided_run = Bytes(100);
+    device.dma.strided_run = Bytes(100);
     device.copy_kernel.launch = device.copy_kernel.completion = one;
     device.copy_kernel.link_per_cu = gigabytes_per_second(6.931471805599453);
     device.stream.cu = gigabytes_per_second(10);

@@ -172,9 +172,7 @@ void read_gemm_cus(ConfigObject& given, ScheduleParams& params, const Context& a
     given.choice("gemm_cus", rest);
     if (params.transfers.agent == Agent::dma)
         given.fail("gemm_cus", "is 'rest', which needs agent 'cu' (DMA engines take no compute units)");
-    const double each =
-        std::max(1.0, std::round(params.transfers.cus * at.device().copy_kernel.units_per_block));
-    params.gemm_cus = static_cast<int>(at.device().compute_units - at.streams * each);
+    params.gemm_cus = static_cast<int>(at.device().compute_units) - at.streams * params.transfers.cus;
 }
 
 /// Without fewer units for GEMMs there is no mask.

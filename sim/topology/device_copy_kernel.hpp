@@ -6,12 +6,11 @@ namespace overlap {
 
 /// Copies to peers by compute units: group "copy_kernel" of a device.
 struct DeviceCopyKernel {
-    Seconds launch, completion, queued_launch, completions_apart, pull_start;
+    Seconds launch, completion, queued_launch, completions_apart;
     BytesPerSecond link_per_cu, remote_read;
-    double saturation = 1, link_overhead = 0, pull_requests = 0, push_acknowledgements = 0, crossing_loss = 0;
+    double saturation = 1, link_overhead = 0, crossing_loss = 0;
     int default_cus = 1, blocks_per_unit = 1, gemm_cluster = 1, paired_blocks = 0;
-    double units_per_block = 1, pull_rate_beside_gemms = 1, rate_beside_gemms = 1,
-           local_rate_beside_gemms = 1, rate_beside_sums = 1;
+    double rate_beside_gemms = 1, rate_beside_sums = 1;
     Bytes peer_loads, local_loads, cache_beside_gemms, cache_beside_large_tiles;
     double large_tile = 0;
 
@@ -33,26 +32,15 @@ struct DeviceCopyKernel {
                 "being launched, which goes first. 0: side by side.").optional(),
             field<&D::completions_apart>("completions_apart_us",
                 "The ends of a GPU's kernel copies are seen at least this far apart.").optional(),
-            field<&D::pull_start>("pull_start_us",
-                "Of a pull, beyond the link's latency: the way of the first request.").optional(),
             field<&D::link_overhead>("link_overhead",
                 "Bytes on the link beyond those copied, for each byte copied: headers.").optional(),
-            field<&D::pull_requests>("pull_requests",
-                "Bytes against the direction of a pull, for each byte copied.").optional(),
-            field<&D::push_acknowledgements>("push_acknowledgements",
-                "Bytes against the direction of a push, for each byte copied.").optional(),
             field<&D::crossing_loss>("crossing_loss", "Share of a link's rate that pushes lose on average where several GPUs "
                 "push to several at once over links that the copies share.").in({0, 0.9}).optional(),
-            field<&D::units_per_block>("units_per_block", "Compute units that a thread block of a copy keeps from "
-                "other kernels: less than 1 where blocks share a unit.").in({0.01, 1}).optional(),
             field<&D::blocks_per_unit>("blocks_per_unit",
                 "Thread blocks of copies that fit on a compute unit; together they run at the rate of one. Above 1, copies "
-                "take whole units and units_per_block is unused.").in({1, 32}).optional(),
-            field<&D::pull_rate_beside_gemms>("pull_rate_beside_gemms", "Share of a compute unit's rate that pulls "
-                "have while a GEMM runs on their GPU, where blocks_per_unit is more than 1.").in({0.01, 1}).optional(),
-            field<&D::rate_beside_gemms>("rate_beside_gemms", "The same of pushes.").in({0.01, 1}).optional(),
-            field<&D::local_rate_beside_gemms>("local_rate_beside_gemms", "The same of copies within the GPU.")
-                .in({0.01, 1}).optional(),
+                "take whole units.").in({1, 32}).optional(),
+            field<&D::rate_beside_gemms>("rate_beside_gemms", "Share of a compute unit's rate that copies have "
+                "while a GEMM runs on their GPU, where blocks_per_unit is more than 1.").in({0.01, 1}).optional(),
             field<&D::rate_beside_sums>("rate_beside_sums", "Share of a compute unit's rate that copies to and from peers "
                 "have while a schedule's sum runs on their GPU, where blocks_per_unit is more than 1.")
                 .in({0.01, 1}).optional(),
@@ -78,10 +66,8 @@ struct DeviceCopyKernel {
 /// Kernels that stream local memory (packs, scatters, reductions, element-wise operators): in group
 /// "copy_kernel", too.
 struct DeviceStream {
-    Seconds start, strided_start, load_start, sum_block, sum_block_part;
-    BytesPerSecond cu, read, write, reduce, cache, framework_sum, sum;
-    double overlap = 1, cached_loads = 0, sum_beside_gemms = 1;
-    Bytes strided_run;  ///< default: as of DMA
+    Seconds start, load_start, sum_block, sum_block_part;
+    BytesPerSecond cu, cache, framework_sum, sum;
 
     static std::span<const Field<DeviceStream>> fields() {
         using D = DeviceStream;
@@ -90,37 +76,21 @@ struct DeviceStream {
         // clang-format off
         static const std::array rows{
             field<&D::cu>("cu_GBps",
-                "Streaming rate of one compute unit in local memory, read plus written.").only_without("cu_read_GBps")
-                .following(clock),
-            field<&D::read>("cu_read_GBps",
-                "Rate at which one compute unit reads local memory; 0: not known apart from cu_GBps.").optional().following(clock),
-            field<&D::write>("cu_write_GBps",
-                "Rate at which one compute unit writes local memory.").only_with("cu_read_GBps").following(clock),
-            field<&D::overlap>("read_write_overlap", "Exponent p of (read^p + write^p)^(1/p), the time of a compute "
-                "unit that reads and writes: 1 is one after the other.").in({1, 10}).optional(),
-            field<&D::reduce>("cu_reduce_GBps",
-                "Parts that one compute unit adds up. 0: a sum is as fast as a copy.").optional().following(clock),
+                "Streaming rate of one compute unit in local memory, read plus written.").following(clock),
             field<&D::cache>("cache_GBps",
                 "Rate of all compute units in the last-level cache, of what fits. 0: as HBM.").optional()
                 .following("compute_units * peak_clock_GHz"),
-            field<&D::cached_loads>("cached_load_gain", "Factor by which a compute unit that waits for its loads "
-                "(sums, pure reads) is faster where they come from the cache. 0: not known.").in({1, 100}).optional(),
             field<&D::sum>("sum_GBps_per_cu", "Rate, read plus written, at which a compute unit works off the thread blocks of a "
                 "schedule's sum, two of them at a time. Such sums take whole compute units, which GEMMs leave. 0: they share "
                 "the units with GEMMs.").optional().following(clock),
             field<&D::sum_block>("sum_block_us", "Time of a compute unit for each thread block of a sum besides.").optional(),
             field<&D::sum_block_part>("sum_block_part_us", "The same for each part that is added up.").optional(),
-            field<&D::sum_beside_gemms>("sum_rate_beside_gemms",
-                "Share of its rate that such a compute unit has while a GEMM runs on the GPU.").in({0.01, 1}).optional(),
             field<&D::framework_sum>("framework_sum_GBps", "Highest rate at which a framework's sum over a dimension "
                 "writes its result, as in async-TP. 0: as any sum.").optional(),
             field<&D::start>("stream_start_us",
                 "Until the first bytes of a kernel that streams local memory have come.").optional(),
-            field<&D::strided_start>("strided_start_us", "In addition to stream_start_us, for packs and scatters.").optional(),
             field<&D::load_start>("load_start_us", "In addition to stream_start_us, for kernels that wait for their loads "
-                "(sums, pure reads).").optional(),
-            field<&D::strided_run>("strided_run_bytes",
-                "Run at which a pack or scatter reaches half its contiguous rate. Left out: that of dma.").optional()};
+                "(sums, pure reads).").optional()};
         // clang-format on
         return rows;
     }

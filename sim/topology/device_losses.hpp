@@ -18,7 +18,7 @@ inline constexpr Range weight_range{1e-3, 1e3};
 /// "interference" of a device.
 struct DeviceInterference {
     double compute_lost_to_dma = 0, compute_lost_to_copy_kernels = 0, dma_lost_to_compute = 0;
-    double gemm_slowed_beside_dma = 0, gemm_slowed_beside_copy_kernels = 0;
+    double gemm_slowed_beside_dma = 0;
     double channels_per_engine_unit = 0;  ///< 0: library collectives take units of no engine
     double gemm_slowed_beside_library = 0, collectives_slowed_beside_gemms = 0;
     double late_ranks_waves = 0;
@@ -40,8 +40,6 @@ struct DeviceInterference {
             field<&D::gemm_slowed_beside_dma>("gemm_slowed_beside_dma",
                 "Share of GEMM rate lost while any DMA copy from or to the GPU runs, whatever the copy's rate. The "
                 "larger of both losses counts.").in(loss).optional(),
-            field<&D::gemm_slowed_beside_copy_kernels>(
-                "gemm_slowed_beside_copy_kernels", "The same for copy kernels.").in(loss).optional(),
             field<&D::channels_per_engine_unit>("channels_per_engine_unit", "A library's collective of c channels "
                 "takes floor(c / this) - 1 compute units of every shader engine, at least 1 and at most 3. GEMMs whose calibration counts engines take as many waves as the units left need.")
                 .in({1, 1024}).optional(),

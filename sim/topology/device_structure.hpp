@@ -51,7 +51,6 @@ void visit_calibrated(At& at, std::size_t group, DeviceSpec& device) {
     }
     if (name == "copy_kernel") {
         at.fields(device.copy_kernel);
-        device.stream.strided_run = device.dma.strided_run;
         at.fields(device.stream);
     }
     if (name == "interference") {

@@ -16,7 +16,7 @@ EFFECTS = {
         {"dma.poll_us": 0.1, "dma.first_poll_us": 0.1}, 0.2, "h200_2"),
     "late thread blocks share compute units": ({"copy_kernel.blocks_per_unit": 1}, 1.0, "h200_2"),
     "copy kernels are slower beside GEMMs": (
-        {"copy_kernel.pull_rate_beside_gemms": 1, "copy_kernel.rate_beside_gemms": 1}, 0.2, "h200_2"),
+        {"copy_kernel.rate_beside_gemms": 1}, 0.2, "h200_2"),
     "pushes from all to all lose a share of a link": ({"copy_kernel.crossing_loss": 0}, 0.1, "h200_4"),
 }
 

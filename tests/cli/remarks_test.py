@@ -69,11 +69,10 @@ class Remarks(SimTestCase):
         run = ["--topology", "mi300x_8", "--schedule", "shard_p2p"]
         changed = json.loads(self.sim(*run, "--what-if", "device.dma.switch_us=3", "--format", "json").stdout)
         self.assertEqual(changed["config"]["what_if"], {"device.dma.switch_us": 3})
-        for off in ("device.copy_kernel.cache_GBps=0", "device.copy_kernel.cached_load_gain=0", "device.copy_kernel.cu_reduce_GBps=0",
-                    "device.copy_kernel.large_tile_elements=0", "device.copy_kernel.sum_GBps_per_cu=0", "device.dma.poll_us=0"):
+        for off in ("device.copy_kernel.cache_GBps=0", "device.copy_kernel.large_tile_elements=0", "device.copy_kernel.sum_GBps_per_cu=0", "device.dma.poll_us=0"):
             with self.subTest(off=off):
                 self.assertEqual(self.sim("--topology", "h200_4", "--schedule", "serial", "--what-if", off).returncode, 0)
-        self.assert_refused([*run, "--what-if", "device.copy_kernel.cached_load_gain=0.5"], "expected 0, the default, or a number from 1 to 100")
+        self.assert_refused([*run, "--what-if", "device.copy_kernel.large_tile_elements=0.5"], "expected 0, the default, or a number from 1 to 1")
         self.assert_refused([*run, "--what-if", "device.dma.switch_uss=3"], "'switch_us'")
 
     def test_every_output_of_every_command_says_what_was_changed(self):

@@ -175,17 +175,13 @@ TEST_CASE("an unknown cost model is refused with the nearest name") {
                Catch::Contains("did you mean 'gemm_roofline'"));
 }
 
-TEST_CASE(
-    "a copy kernel: headers, requests the other way, a sharp corner, a place in the queue of launches") {
+TEST_CASE("a copy kernel: headers, a sharp corner, a place in the queue of launches") {
     DeviceSpec device = round_device();
     DeviceSpec::CopyKernel& kernel = device.copy_kernel;
     kernel.link_per_cu = gigabytes_per_second(2);
     kernel.saturation = 50;
     kernel.link_overhead = 0.25;
-    kernel.pull_requests = 0.1;
-    kernel.pull_start = microseconds(2);
     kernel.queued_launch = microseconds(3);
-    kernel.units_per_block = 0.5;
     const Machine machine = machine_of(topology_of(2, group("full_mesh"), 1, "", device));
     const auto pulled = [&](int cus) {
         return cost_of(copy_task(0, 1, 10'000, Agent::cu, Direction::pull, cus), machine);
@@ -194,9 +190,9 @@ TEST_CASE(
     CHECK(to_microseconds(pulled(2).body) == Approx(2.5));
     CHECK(to_microseconds(pulled(8).body) == Approx(1.25));
     const Cost cost = pulled(8);
-    CHECK(to_microseconds(cost.setup) == Approx(3));  // latency 1 + start 2
+    CHECK(to_microseconds(cost.setup) == Approx(1));  // latency
     CHECK(to_microseconds(cost.launch.queued) == Approx(3));
-    CHECK(cost.holds[0].units == 4);
+    CHECK(cost.holds[0].units == 8);
     // Another GPU waits for completion alone, and where its wait was measured apart, as long as for any event.
     CHECK(cost.handoffs.other_gpu == Seconds());
     device.launch.remote_dependency = 10 * device.launch.dependency;
@@ -206,67 +202,42 @@ TEST_CASE(
     std::vector<double> link_bytes;
     for (const Demand& of : cost.demands)
         if (machine.resources[of.resource].kind == ResourceKind::link) link_bytes.push_back(of.amount);
-    CHECK(link_bytes == std::vector<double>{12'500, 1000});
+    CHECK(link_bytes == std::vector<double>{12'500});
 }
 
-TEST_CASE("kernels in local memory by compute units, cache and sums") {
+TEST_CASE("kernels in local memory by compute units and cache") {
     DeviceSpec device = round_device();  // 1000 GB/s of HBM, 1 MB of cache
-    device.stream.read = gigabytes_per_second(20);
-    device.stream.write = gigabytes_per_second(10);
-    const auto body = [&](const Work& work, double units) {
-        return to_microseconds(streamed(work, device, units, KernelOf::benchmark).body);
+    device.stream.cu = gigabytes_per_second(20);
+    const auto body = [&](const Work& work, double units, OperandsIn operands = OperandsIn::cache) {
+        return to_microseconds(streamed(work, device, units, operands).body);
     };
     const auto limited = [](double by_units, double by_memory) {
         return std::pow(std::pow(by_units, 6) + std::pow(by_memory, 6), 1.0 / 6);
     };
     const LocalCopyWork copy{Bytes(3e6), Bytes(3e6)};
-    // A unit reads 3 MB in 150 us and then writes them in 300; ten do it in a tenth. HBM takes 6 us for 6 MB.
-    CHECK(body(copy, 1) == Approx(450));
-    CHECK(body(copy, 10) == Approx(limited(45, 6)));
-    CHECK(body(copy, 100) == Approx(limited(4.5, 6)));
+    // A unit reads and writes 6 MB in 300 us; ten do it in a tenth. HBM takes 6 us.
+    CHECK(body(copy, 1) == Approx(300));
+    CHECK(body(copy, 10) == Approx(limited(30, 6)));
+    CHECK(body(copy, 100) == Approx(limited(3, 6)));
     CHECK(to_microseconds(streamed(copy, device).body) == Approx(6));  // a schedule's, on all units
-    device.stream.overlap = 10;
-    CHECK(body(copy, 10) == Approx(30).epsilon(1e-3));  // reads are hidden behind writes
+    CHECK(streamed(copy, device).units == Approx(50));                 // as many as memory feeds
     device.stream.cache = gigabytes_per_second(2000);
     CHECK(body(copy, 1000) == Approx(6));
-    CHECK(body(LocalCopyWork{Bytes(5e5), Bytes(5e5)}, 1000) == Approx(limited(0.05, 0.5)));  // 1 MB fits
-    // Two parts of 15 MB added up at 1000 GB/s make 1500 GB/s with the sum: 45 MB in 30 us, in 45 by HBM.
-    device.stream.reduce = gigabytes_per_second(10);
-    CHECK(body(ReduceWork{Bytes(15e6), 2}, 100) == Approx(std::hypot(30, 45)));
-    // A unit loads twice as fast from the cache, up to half of its size; writes are not faster. Pure reads wait like sums:
-    // 400 kB take 10 us at 40 GB/s and 0.2 at 2000.
-    device.stream.overlap = 1;
-    device.stream.cached_loads = 2;
-    const MemoryBoundWork small{Bytes(4e5), Bytes()}, large{Bytes(8e5), Bytes()};
-    CHECK(body(small, 1) == Approx(std::hypot(10, 0.2)));
-    CHECK(body(large, 1) == Approx(std::hypot(40, 0.8)));  // HBM
-    CHECK(body(large, 1000) == Approx(std::hypot(0.04, 0.8)));
-    CHECK(body(MemoryBoundWork{Bytes(), Bytes(4e5)}, 1) == Approx(40));
-    CHECK(body(ReduceWork{Bytes(1e5), 2}, 1) == Approx(10).epsilon(1e-3));
-    // Operands of copies and sums in schedules come from HBM: 1 MB in 1 us. Sums of schedules read and write as copies do:
-    // a unit 200 kB at 20 GB/s and 100 kB at 10, all of them at HBM's rate.
-    CHECK(to_microseconds(streamed(LocalCopyWork{Bytes(5e5), Bytes(5e5)}, device, 1000).body) == Approx(1));
-    CHECK(to_microseconds(streamed(ReduceWork{Bytes(1e5), 2}, device, 1).body) == Approx(20));
-    const Streamed sum = streamed(ReduceWork{Bytes(15e6), 2}, device);
-    CHECK(to_microseconds(sum.body) == Approx(45));
-    CHECK(sum.units == device.compute_units);
-    // A framework's waits for its loads: 45 MB by units that load 10 GB/s.
-    const double loading = 3e3 / device.compute_units;
-    CHECK(to_microseconds(
-              streamed(ReduceWork{.bytes = Bytes(15e6), .parts = 2, .by_framework = true}, device).body) ==
-          Approx(std::hypot(loading, 45)));
-    CHECK(to_microseconds(streamed(small, device, 1).body) ==
-          Approx(std::hypot(10, 0.2)));  // element-wise operators as before
+    const LocalCopyWork fits{Bytes(5e5), Bytes(5e5)};  // 1 MB
+    CHECK(body(fits, 1000) == Approx(limited(0.05, 0.5)));
+    // Operands of copies and sums in schedules come from HBM, those of element-wise operators from the cache.
+    CHECK(body(fits, 0, OperandsIn::memory) == Approx(1));
+    CHECK(body(ReduceWork{Bytes(1e5), 2}, 0, OperandsIn::memory) == Approx(0.3));
+    CHECK(body(MemoryBoundWork{Bytes(2e5), Bytes(2e5)}, 0, OperandsIn::memory) == Approx(0.2));
 }
 
-TEST_CASE("packs begin later than plain copies, and kernels that wait for their loads") {
+TEST_CASE("kernels that wait for their loads begin later") {
     DeviceSpec device = round_device();
     device.stream.start = microseconds(1);
-    device.stream.strided_start = microseconds(0.5);
     device.stream.load_start = microseconds(2);
     const auto us = [&](const Work& work) { return to_microseconds(start_of(work, device)); };
     CHECK(us(LocalCopyWork{Bytes(4096), Bytes(4096)}) == Approx(1));
-    CHECK(us(LocalCopyWork{Bytes(4096), Bytes(64)}) == Approx(1.5));
+    CHECK(us(LocalCopyWork{Bytes(4096), Bytes(64)}) == Approx(1));
     CHECK(us(ReduceWork{Bytes(4096), 2}) == Approx(3));
     CHECK(us(MemoryBoundWork{Bytes(4096), Bytes()}) == Approx(3));
     CHECK(us(MemoryBoundWork{Bytes(4096), Bytes(4096)}) == Approx(1));

@@ -70,8 +70,8 @@ TEST_CASE("makespans of both outcomes of a race come out, and the median is that
     const Prediction both = predicted("cu", "reduce_scatter", 0.5);
     CHECK(both.seeds == 15);
     CHECK(both.p10.si() == Approx(gemms.makespan.si()));
-    // Draws by which the GPUs differ are a little longer or shorter than copies first on both.
-    CHECK(both.p90.si() == Approx(copies.makespan.si()).epsilon(0.001));
+    // Draws by which the GPUs differ are up to a microsecond longer or shorter than copies first on both.
+    CHECK(both.p90.si() == Approx(copies.makespan.si()).margin(1e-6));
     CHECK(both.makespan.si() == Approx(copies.makespan.si()).epsilon(0.02));  // the last GPU decides
 }
 

@@ -48,10 +48,7 @@ std::vector<DeviceParameter> interference_parameters() {
              "estimate: GEMMs of two GPUs that pull from each other take 6.5 % longer, and leave 3 % of "
              "units idle"},
             {"interference", "compute_lost_to_copy_kernels", 0.1, 1.5, share,
-             "estimate: GEMMs take 2.5 % longer while a peer's kernels pull, and leave 3 % of units idle"},
-            {"interference", "gemm_slowed_beside_copy_kernels", 0.03, 2, share,
-             "estimate: GEMMs of 8 to 14 waves take 1 to 5 % longer beside copies of 64 MiB by kernels of "
-             "their GPU than the units that these hold explain"}};
+             "estimate: GEMMs take 2.5 % longer while a peer's kernels pull, and leave 3 % of units idle"}};
 }
 
 /// Classes of one side (GEMM or copies) of a case.

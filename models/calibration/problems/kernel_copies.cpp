@@ -11,22 +11,18 @@ const std::string large = "kernel copy >= 1 MiB", small = "kernel copy < 1 MiB",
 std::vector<DeviceParameter> kernel_parameters() {
     const Range time_us{1e-3, 1e6}, rate_GBps{1e-3, 1e7}, share{1e-4, 1};
     const std::string group = "copy_kernel";
-    return {
-        {group, "launch_us", 1.5, 1.3, time_us,
-         "estimate: kernels of one stream follow each other in 1.5 us"},
-        {group, "queued_launch_us", 4.4, 1.5, time_us,
-         "estimate: small copies on three streams take 14.7 us, on one 5.9: (14.7 - 5.9) / 2"},
-        {group, "pull_start_us", 0.5, 2, time_us, "estimate: chained pulls of 64 KiB cost 0.4 us more each"},
-        {group, "completion_us", 3, 1.3, time_us, "estimate: an event costs 3.0 us"},
-        {group, "completions_apart_us", 3, 1.3, time_us,
-         "estimate: ends of three copies of a GPU are seen 3 us apart, however close they are"},
-        {group, "link_GBps_per_cu", 46.5, 1.1, rate_GBps, "estimate: 64 MiB by 1 block take 1415 us"},
-        {group, "saturation", 7, 2, {0.5, 100}, "estimate: 8 blocks, at x = 1, reach 94 %"},
-        {group, "link_overhead", 0.06, 2, share, "estimate: three pulls into one GPU reach 375.5 GB/s"},
-        {group, "pull_requests", 0.12, 2, share, "estimate: both ways 335 GB/s instead of 372"},
-        {group, "push_acknowledgements", 0.03, 3, share, "estimate: both ways 355 GB/s instead of 360"},
-        {group, "crossing_loss", 0.12, 2, share,
-         "estimate: 64 MiB from all to all by 8 and 16 blocks take 610 to 685 us, 579 by 32"}};
+    return {{group, "launch_us", 1.5, 1.3, time_us,
+             "estimate: kernels of one stream follow each other in 1.5 us"},
+            {group, "queued_launch_us", 4.4, 1.5, time_us,
+             "estimate: small copies on three streams take 14.7 us, on one 5.9: (14.7 - 5.9) / 2"},
+            {group, "completion_us", 3, 1.3, time_us, "estimate: an event costs 3.0 us"},
+            {group, "completions_apart_us", 3, 1.3, time_us,
+             "estimate: ends of three copies of a GPU are seen 3 us apart, however close they are"},
+            {group, "link_GBps_per_cu", 46.5, 1.1, rate_GBps, "estimate: 64 MiB by 1 block take 1415 us"},
+            {group, "saturation", 7, 2, {0.5, 100}, "estimate: 8 blocks, at x = 1, reach 94 %"},
+            {group, "link_overhead", 0.06, 2, share, "estimate: three pulls into one GPU reach 375.5 GB/s"},
+            {group, "crossing_loss", 0.12, 2, share,
+             "estimate: 64 MiB from all to all by 8 and 16 blocks take 610 to 685 us, 579 by 32"}};
 }
 
 std::vector<std::string> kernel_classes(const PeerCopies& copies) {
