@@ -82,28 +82,6 @@ void compare_with_steady_state(const Scenario& scenario, SimulatedAdvice& advice
     advice.gain_in_steady_state = gain;
 }
 
-/// The presets that serve a pair, with the parameters of their libraries and the host of all candidates.
-std::vector<PresetTime> presets_of(const Scenario& scenario, const ConfigFolder& folder,
-                                   const AllowedCandidates& allowed) {
-    std::vector<PresetTime> times;
-    if (scenario.workload.pair() == nullptr) return times;
-    Resolver resolver(folder);
-    RunConfig config = read_run_config(scenario.config(), "advise");
-    config.params = Json::object();
-    for (const std::string& name : folder.names("schedules")) {
-        config.schedule = name;
-        try {
-            const Scenario one = resolver.resolve_for_numbers(config);
-            const std::string& agent = agent_names[static_cast<std::size_t>(one.params.transfers.agent)];
-            if (!allowed.has(one.schedule->own_kernel, agent)) continue;
-            times.push_back({name, one.schedule->own_kernel, makespan_of(one)});
-        } catch (const UserError&) {  // it serves other workloads
-        }
-    }
-    std::ranges::sort(times, {}, &PresetTime::makespan);
-    return times;
-}
-
 Remarks remarks_on(const Scenario& scenario, const std::vector<RankedCandidate>& all,
                    const ConfigFolder& folder) {
     const RankedCandidate& best = all.front();
@@ -158,6 +136,27 @@ std::vector<RankedCandidate> ranked(const Scenario& scenario, const std::vector<
         if (refusal != nullptr && refusal->empty()) *refusal = reason;
     std::ranges::stable_sort(result, {}, &RankedCandidate::makespan);
     return result;
+}
+
+std::vector<PresetTime> presets_of(const Scenario& scenario, const ConfigFolder& folder,
+                                   const AllowedCandidates& allowed) {
+    std::vector<PresetTime> times;
+    if (scenario.workload.pair() == nullptr) return times;
+    Resolver resolver(folder);
+    RunConfig config = read_run_config(scenario.config(), "advise");
+    config.params = Json::object();
+    for (const std::string& name : folder.names("schedules")) {
+        config.schedule = name;
+        try {
+            const Scenario one = resolver.resolve_for_numbers(config);
+            const std::string& agent = agent_names[static_cast<std::size_t>(one.params.transfers.agent)];
+            if (!allowed.has(one.schedule->own_kernel, agent)) continue;
+            times.push_back({name, one.schedule->own_kernel, makespan_of(one)});
+        } catch (const UserError&) {  // it serves other workloads
+        }
+    }
+    std::ranges::sort(times, {}, &PresetTime::makespan);
+    return times;
 }
 
 std::vector<RankedCandidate> one_of_each_choice(std::span<const RankedCandidate> ranked, std::size_t most) {

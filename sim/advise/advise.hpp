@@ -51,6 +51,10 @@ struct PresetTime {
     Seconds makespan;  ///< with the advice's host, as all candidates
 };
 
+/// The presets that serve a pair, with the parameters of their libraries and the host of all candidates; fastest first.
+std::vector<PresetTime> presets_of(const Scenario& scenario, const ConfigFolder& folder,
+                                   const AllowedCandidates& allowed);
+
 /// Advice for one scenario: all candidates simulated, and the best ones as full runs.
 struct SimulatedAdvice {
     std::string scenario;  ///< one line for reports

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "sim/advise/advise.hpp"
+#include "sim/advise/table.hpp"
 #include "sim/commands/advise_trace.hpp"
 #include "sim/commands/commands.hpp"
 #include "sim/commands/progress_reporter.hpp"
@@ -25,7 +26,30 @@ struct AdviseFlags {
     std::size_t top = 5;
     std::string kernels = "any";
     std::optional<int> seeds;
+    bool table = false;
+    std::string gemms, header;
 };
+
+/// The table of --table: which schedule to take, by tokens.
+void execute_for_table(const AdviseFlags& flags) {
+    const ConfigFolder folder = ConfigFolder::standard();
+    const std::vector<TableGemm> gemms = read_gemms(read_config_file(flags.gemms, "list of GEMMs"));
+    RunConfig config;
+    config.origin = "command line";
+    config.topology = flags.topology;
+    config.host = flags.host;
+    assign_what_ifs(config.what_if, flags.what_if);
+    const int gpus = folder.topology(flags.topology).gpus();
+    if (flags.trace.tp > 1 && flags.trace.tp != gpus)
+        throw UserError("command line: --tp is " + std::to_string(flags.trace.tp) + ", but --topology " +
+                        flags.topology + " has " + std::to_string(gpus) + " GPUs");
+    if (!flags.header.empty()) require_writable(flags.header);
+    const AdviceTable table =
+        advice_table(config, gemms, {flags.agents, flags.kernels == "any"}, folder,
+                     ProgressReporter("buckets", gemms.size() * table_buckets()).counter());
+    if (!flags.header.empty()) write_file_atomically(flags.header, to_header(table));
+    print(json_text(to_json(table)) + "\n");
+}
 
 void execute_for_trace(const AdviseFlags& flags) {
     TraceFlags trace = flags.trace;
@@ -36,6 +60,8 @@ void execute_for_trace(const AdviseFlags& flags) {
 
 void execute(const AdviseFlags& flags) {
     if (!flags.trace.files.empty()) return execute_for_trace(flags);
+    if (flags.table) return execute_for_table(flags);
+    if (flags.trace.tp > 1) throw UserError("command line: --tp needs --trace or --table");
     const ConfigFolder folder = ConfigFolder::standard();
     RunConfig config;
     config.origin = "command line";
@@ -81,7 +107,8 @@ void add_advise_command(CLI::App& app) {
         "--trace", flags->trace.files,
         "Instead of a workload: traces of a run, as sim import reads them. Where its time goes, and what schedules of its "
         "pairs would gain in it");
-    for (CLI::Option* option : add_iteration_flags(*command, flags->trace)) option->needs(trace);
+    for (CLI::Option* option : add_iteration_flags(*command, flags->trace))
+        if (option->get_name() != "--tp") option->needs(trace);  // --table has it, too
     command->add_option("--html", flags->html, "With --trace: write a self-contained page")->needs(trace);
     add_what_if_flag(*command, flags->what_if);
     add_host_flags(*command, flags->host, flags->steady);
@@ -103,6 +130,21 @@ void add_advise_command(CLI::App& app) {
                      "Number of simulations for each candidate if the machine leaves orders unspecified")
         ->check(CLI::Range(1, most_seeds));
     add_format_flag(*command, flags->format);
+    CLI::Option* gemms = command->add_option(
+        "--gemms", flags->gemms,
+        "With --table: a file {\"gemms\": [{\"name\", \"n\", \"k\", \"dtype\", \"collective\"}]} of one GPU's GEMMs; tokens are their rows");
+    CLI::Option* table = command->add_flag(
+        "--table", flags->table,
+        "Instead of a workload: which schedule to take for each of --gemms, by tokens (1 to 65,536), as JSON");
+    table->needs(gemms);
+    gemms->needs(table);
+    command
+        ->add_option("--header", flags->header,
+                     "With --table: write it also as a C++ header that needs nothing")
+        ->needs(table);
+    for (const char* other : {"--workload", "--gemm", "--dtype", "--collective", "--order", "--shard-dim",
+                              "--top", "--seeds", "--steady"})
+        table->excludes(command->get_option(other));
     for (const char* other : {"--workload", "--gemm", "--dtype", "--order", "--shard-dim", "--what-if",
                               "--host", "--steady", "--agent", "--kernels", "--top", "--seeds"})
         trace->excludes(command->get_option(other));

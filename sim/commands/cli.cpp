@@ -76,6 +76,7 @@ int run_command_line(int argc, char** argv) {
     add_model_command(app);
     add_new_command(app);
     add_schema_command(app);
+    add_search_command(app);
     add_sensitivity_command(app);
     add_sweep_command(app);
     add_report_command(app);

@@ -21,6 +21,7 @@ void add_new_topology_command(CLI::App& group);
 void add_new_command(CLI::App& app);
 void add_schema_command(CLI::App& app);
 void add_sensitivity_command(CLI::App& app);
+void add_search_command(CLI::App& app);
 void add_sweep_command(CLI::App& app);
 void add_report_command(CLI::App& app);
 /// `status` gets the exit code: 3 if something is outside its tolerance.

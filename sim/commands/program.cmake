@@ -33,7 +33,8 @@ add_library(overlap_commands STATIC
     sim/commands/sweep.cpp
     sim/commands/terminal.cpp
     sim/commands/trace_advice.cpp
-    sim/commands/words.cpp)
+    sim/commands/words.cpp
+    sim/commands/search_command.cpp)
 # What takes time is in the libraries.
 target_compile_options(overlap_commands PRIVATE $<$<CONFIG:Release>:-O1>)
 target_compile_definitions(overlap_commands PRIVATE OVERLAP_VERSION="${PROJECT_VERSION}")

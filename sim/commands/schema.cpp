@@ -15,6 +15,7 @@
 #include "sim/report/run/report.hpp"
 #include "sim/reproduce/published_experiment.hpp"
 #include "sim/schedules/host.hpp"
+#include "sim/search/search.hpp"
 #include "sim/sensitivity/sensitivity.hpp"
 #include "sim/topology/device_schema.hpp"
 #include "sim/topology/topology.hpp"
@@ -29,7 +30,7 @@ const std::vector<FileFormat> formats{
     {"accuracy", accuracy_schema}, {"advice", advice_schema}, {"calibration", [] { Json schema = calibration_schema(); schema["properties"]["validation"] = validation_schema(); return schema; }}, {"device", device_schema},
     {"experiment", experiment_schema}, {"host", host_schema}, {"kernels", kernel_table_schema}, {"measured_case", measured_case_schema},
     {"model", [] { return model_schema(families_of(ConfigFolder::standard())); }}, {"plan", plan_schema}, {"recipe", recipe_schema}, {"result", result_schema}, {"run", run_schema},
-    {"schedule", preset_schema}, {"sensitivity", sensitivity_schema}, {"sweep", sweep_schema}, {"tiles", tiles_schema},
+    {"schedule", preset_schema}, {"search", search_schema}, {"sensitivity", sensitivity_schema}, {"sweep", sweep_schema}, {"tiles", tiles_schema},
     {"tolerances", tolerances_schema}, {"topology", topology_schema}, {"workload", [] { return workload_schema(false); }}};
 // clang-format on
 

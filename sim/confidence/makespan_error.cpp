@@ -1,6 +1,7 @@
 #include "sim/confidence/makespan_error.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <set>
 
@@ -226,6 +227,16 @@ std::vector<const Priced*> weakest_of(const std::vector<Priced>& prices, double 
     return weakest;
 }
 
+double error_of(const std::vector<const Priced*>& weakest) {
+    double error = 0;
+    for (const Priced* one : weakest) error = std::hypot(error, *one->part.expected);
+    return error;
+}
+
+constexpr std::array all_factors{&Lengthened::gemm,        &Lengthened::dma,     &Lengthened::kernels,
+                                 &Lengthened::collectives, &Lengthened::grouped, &Lengthened::attention,
+                                 &Lengthened::host};
+
 void add_cause(Confidence& confidence, const std::string& name, double share) {
     if (share > 0) confidence.causes[name] = std::hypot(confidence.causes[name], share);
 }
@@ -267,6 +278,13 @@ double Lengthened::of(const Task& task) const {
     return task.by_dma() ? dma : kernels;
 }
 
+Lengthened expected_errors(const PricedRun& run) {
+    const std::vector<Priced> prices = prices_in(run);
+    Lengthened errors;
+    for (const auto factor : all_factors) errors.*factor = error_of(weakest_of(prices, factor));
+    return errors;
+}
+
 std::vector<PricedPart> priced_parts(const PricedRun& run) {
     return mapped(prices_in(run), &Priced::part);
 }
@@ -295,13 +313,10 @@ Confidence confidence_of(const PricedRun& run, Seconds period,
     if (period == Seconds()) return confidence;
     const Accuracy* accuracy = evidence.accuracy.get();
     if (accuracy != nullptr) confidence.p90_over_mean = accuracy->p90_over_mean;
-    for (const auto factor :
-         {&Lengthened::gemm, &Lengthened::dma, &Lengthened::kernels, &Lengthened::collectives,
-          &Lengthened::grouped, &Lengthened::attention, &Lengthened::host}) {
+    for (const auto factor : all_factors) {
         const std::vector<const Priced*> weakest = weakest_of(prices, factor);
         if (weakest.empty()) continue;
-        double error = 0;
-        for (const Priced* one : weakest) error = std::hypot(error, *one->part.expected);
+        const double error = error_of(weakest);
         // Longer, or shorter where longer work would outlast simulated time.
         const bool ends = period.si() * (1 + error) < longest_simulated;
         Lengthened factors;

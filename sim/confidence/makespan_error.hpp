@@ -26,6 +26,10 @@ struct PricedRun {
     bool once = true;                        ///< not in a steady state
 };
 
+/// Errors to expect of each kind of work in a graph and of its contention, as mean |predicted / measured − 1|: in place of
+/// factors. 0 where none is known.
+Lengthened expected_errors(const PricedRun& run);
+
 /// What is known about each kind of price in a graph.
 std::vector<PricedPart> priced_parts(const PricedRun& run);
 

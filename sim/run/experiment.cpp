@@ -129,10 +129,10 @@ RunEnds Experiment::ends(const Effects& effects, std::uint64_t seed) const {
 }
 
 Seconds Experiment::makespan(const Effects& effects, std::uint64_t seed,
-                             const std::function<double(const Task&)>& factor) const {
+                             const std::function<void(const Task&, Cost&)>& change) const {
     Costs costs = price(effects);
     for (std::size_t i = 0; i < costs.classes.size(); ++i)
-        scale(costs.classes[i], factor(graph_[pricer_.classes().first[i]]));
+        change(graph_[pricer_.classes().first[i]], costs.classes[i]);
     return run(drawn(std::move(costs), effects, seed), seed).makespan;
 }
 

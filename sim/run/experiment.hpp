@@ -49,9 +49,9 @@ public:
     /// Median over the seeds.
     Seconds makespan(const Effects& effects) const;
     RunEnds ends(const Effects& effects, std::uint64_t seed) const;
-    /// The makespan with the time of each task multiplied by `factor` of it.
+    /// The makespan with the cost of each class of tasks changed.
     Seconds makespan(const Effects& effects, std::uint64_t seed,
-                     const std::function<double(const Task&)>& factor) const;
+                     const std::function<void(const Task&, Cost&)>& change) const;
     /// Time of transfers and reductions alone.
     Seconds communication(Effects effects, std::uint64_t seed) const;
     /// Time of computation alone, with whole operators, on the GPU with most of it.

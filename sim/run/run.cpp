@@ -138,8 +138,8 @@ Confidence confidence_in(const Scenario& scenario, const TaskGraph& graph, const
         graph,      *scenario.machine,           scenario.cost_models,           scenario.host.get(),
         overlapped, scenario.needs_own_kernel(), scenario.repeat == Repeat::once};
     return confidence_of(priced, period_of(scenario, graph, makespan), [&](const Lengthened& factors) {
-        const Seconds changed = experiment.makespan(effects_of(scenario), seed,
-                                                    [&](const Task& task) { return factors.of(task); });
+        const Seconds changed = experiment.makespan(
+            effects_of(scenario), seed, [&](const Task& task, Cost& cost) { scale(cost, factors.of(task)); });
         return period_of(scenario, graph, changed, factors.host);
     });
 }

@@ -98,7 +98,7 @@ class Explain(SimTestCase):
         outputs = {"run": [*run, "--steady"], "model": ["model", "llama3_8b", "--topology", "h200_8"], "advise": ["advise", *gemm],
                    "cost": ["cost", "--device", "h200", "--gemm", "8192x2560x8192"], "copy": ["cost", "--device", "h200", "--copy", "64MiB"],
                    "sensitivity": ["sensitivity", "--topology", "h200_2", "--schedule", "ring_chunked", "--only", "hardware"], "compare": ["compare", str(ROOT / "traces/h200_2/measured"), "--tolerances", str(ROOT / "configs/tolerances/h100_fifth.json")],
-                   "reproduce": ["reproduce", "comet"]}
+                   "search": ["search", "--topology", "h200_2", "--gemm", "10240x1280x8192", "--draws", "20"], "reproduce": ["reproduce", "comet"]}
         keys = {"own_kernel"}
         for name, command in outputs.items():
             result = self.sim(*command, "--format", "json")

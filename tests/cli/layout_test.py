@@ -30,6 +30,8 @@ MAY_INCLUDE = {
     "sim/compare": ["sim/core/", "sim/run/", "sim/report/comparison/", "sim/compare/"],
     "sim/advise": ["sim/core/", "sim/topology/", "sim/workload/", "sim/schedules/", "models/", "sim/run/", "sim/compare/",
                    "sim/report/", "sim/advise/"],
+    "sim/search": ["sim/core/", "sim/workload/", "sim/schedules/", "models/", "sim/plan/", "sim/confidence/", "sim/run/", "sim/report/", "sim/advise/",
+                   "sim/search/"],
     "sim/sensitivity": ["sim/core/", "sim/run/", "sim/report/", "sim/sensitivity/"],
     "sim/transformer": ["sim/core/", "sim/workload/", "sim/schedules/", "sim/confidence/confidence.hpp", "sim/run/", "sim/report/", "sim/advise/",
                         "sim/transformer/"],

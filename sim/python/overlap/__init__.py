@@ -8,7 +8,9 @@ and `to_frame()` makes a pandas.DataFrame of them.
 A mistake in what is given raises UserError, a ValueError, with the line that `sim` prints. Calls release Python's lock and
 may run in threads; Ctrl-C ends them. Files that are named are read at each call; files of the installation once.
 """
+import bisect
 import csv
+import functools
 import io
 import json
 import os
@@ -25,7 +27,7 @@ from ._results import Advice, Columns, Explanation, Result, Step
 
 UserError.__module__ = __name__
 __version__ = _overlap.version
-__all__ = ["Plan", "UserError", "Result", "advise", "compare", "cost", "explain", "import_trace", "model", "read_msccl", "read_mscclpp", "run",
+__all__ = ["Plan", "UserError", "Result", "advise", "choose", "compare", "cost", "explain", "import_trace", "model", "read_msccl", "read_mscclpp", "run",
            "sensitivity", "simulate", "sweep", "write_mscclpp"]
 
 Path = Union[str, "os.PathLike[str]"]
@@ -132,6 +134,47 @@ def advise(config: Union[Mapping, None] = None, top: int = 5, agents: Names = ()
             "host": given.get("host") if host is None else host, "steady": steady or given.get("repeat") == "steady",
             "agent": as_list(agents) + as_list(agent), "kernels": kernels, "top": top,
             "seeds": given.get("seeds") if seeds is None else seeds}))
+
+
+def choose(gemm: str, tokens: int, table: Path) -> Dict[str, Any]:
+    """The fastest schedule for a GEMM of a table of `sim advise --table`, at so many tokens.
+
+    Times between two buckets lie on a line. The table and the answers are kept, so a call takes well under 1 us once it
+    was asked before. Returns {"schedule", "params", "time_us"}. Raises UserError.
+
+    >>> choose("gate_up", 3000, "table.json")
+    """
+    return _chosen(gemm, tokens, os.fspath(table))
+
+
+@functools.lru_cache(maxsize=64)
+def _table(path: str) -> Any:
+    with open(path, encoding="utf-8") as file:
+        return json.load(file)
+
+
+@functools.lru_cache(maxsize=65536)
+def _chosen(gemm: str, tokens: int, path: str) -> Dict[str, Any]:
+    table = _table(path)
+    found = [one for one in table["gemms"] if one["name"] == gemm]
+    if not found:
+        raise UserError(f"{path}: has no GEMM {gemm!r} (allowed: {', '.join(one['name'] for one in table['gemms'])})")
+    buckets = table["buckets"]
+    if tokens < buckets[0]:
+        raise UserError(f"tokens: is {tokens}, allowed: {buckets[0]} and more")
+    high = min(max(bisect.bisect_left(buckets, tokens), 1), len(buckets) - 1)
+    part = (tokens - buckets[high - 1]) / (buckets[high] - buckets[high - 1])
+    best: Dict[str, Any] = {}
+    for choice in found[0]["choices"]:
+        low, top = choice["times_us"][high - 1], choice["times_us"][high]
+        if top is None or (low is None and part < 1):
+            continue
+        time = top if low is None else low + part * (top - low)
+        if not best or time < best["time_us"]:
+            best = {"schedule": choice["schedule"], "params": choice["params"], "time_us": time}
+    if not best:
+        raise UserError(f"tokens: no schedule of {gemm!r} can run {tokens}")
+    return best
 
 
 def model(config: Union[Path, Mapping], topology: Path, *, tokens: Union[int, Sequence[int]] = 4096,
