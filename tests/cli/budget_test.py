@@ -78,7 +78,7 @@ class Budget(SimTestCase):
     def test_what_takes_more_memory_than_there_is_is_refused_at_once(self):
         little = {"OVERLAP_MEMORY_GB": "2"}
         begun = resource.getrusage(resource.RUSAGE_CHILDREN)
-        self.refused_with(little, LARGE, "tasks take about", "2.0 GB are available", "--allow-large")
+        self.refused_with(little, LARGE, "tasks or more take about", "2.0 GB are available", "--allow-large")
         self.refused_with(little, [*LARGE, "--graph", "graph.json"], "2.0 GB are available")
         self.refused_with(little, [*ALIKE, "--graph", "graph.json"], "4195328 tasks or more take about")
         self.assertEqual(self.run_with(little, *ALIKE).returncode, 0)  # of one GPU
