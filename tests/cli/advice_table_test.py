@@ -12,6 +12,7 @@ GEMMS = {"gemms": [{"name": "gate_up", "n": 7168, "k": 8192, "dtype": "bf16", "c
                    {"name": "down", "n": 8192, "k": 3584, "dtype": "bf16", "collective": "all_reduce"}]}
 MAIN = """#include "table.hpp"
 #include <cstdio>
+#include <initializer_list>
 int main() {
     for (int gemm = 0; gemm < overlap_table::gemm_count; ++gemm)
         for (long tokens : {1L, 2L, 3000L, 4096L, 100000L}) {
