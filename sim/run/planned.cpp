@@ -147,7 +147,8 @@ AlikeTasks alike_tasks(const Scenario& scenario) {
     const ResourceTable pooled =
         pooled_by(quotient->rotations, quotient->graph, machine.topology, machine.resources);
     if (!is_same(*quotient, quotient->graph, price_of(quotient->graph), pooled)) return none;
-    return {scenario.plan, quotient->rotations, std::make_shared<const TaskGraph>(std::move(quotient->graph))};
+    return {scenario.plan, quotient->rotations,
+            std::make_shared<const TaskGraph>(std::move(quotient->graph))};
 }
 
 }  // namespace overlap

@@ -116,7 +116,8 @@ TEST_CASE("MI300X persistent GEMMs lose by fewer work-groups what was measured")
                 std::find_if(rows.begin(), rows.end(), [](const auto& row) { return row.units == 304; });
             REQUIRE(whole != rows.end());
             const auto time = [&](int units) {
-                return estimate_gemm(whole->shape, parameters, {}, {.units = units, .persistent = true}).total();
+                return estimate_gemm(whole->shape, parameters, {}, {.units = units, .persistent = true})
+                    .total();
             };
             for (const GemmMeasurement& row : rows)
                 if (row.units >= 128 && row.units < 304)
