@@ -88,6 +88,8 @@ std::vector<TableGemm> read_gemms(const ConfigFile& file) {
                               ? Order::gemm_first
                               : Order::collective_first;
         one.finish();
+        if (contains(mapped(gemms, &TableGemm::name), gemm.name))
+            one.fail("name", "is " + in_quotes(gemm.name) + " a second time");
         gemms.push_back(std::move(gemm));
     }
     root.finish();
@@ -194,7 +196,8 @@ std::string to_header(const AdviceTable& table) {
            "constexpr double times_us" +
            choices + size(table.buckets.size()) + " = {\n" + times +
            "};\n\n"
-           "// The fastest choice for `tokens`: times between two buckets lie on a line. `us`: its time.\n"
+           "// The fastest choice for `tokens`: times between two buckets lie on a line, which goes on behind the last bucket. `us`: its\n"
+           "// time.\n"
            "inline Choice choose(int gemm, long tokens, double* us = nullptr) {\n"
            "    constexpr int last = sizeof(buckets) / sizeof(buckets[0]) - 1;\n"
            "    int high = 1;\n"
@@ -202,6 +205,7 @@ std::string to_header(const AdviceTable& table) {
            "    const double part = double(tokens - buckets[high - 1]) / double(buckets[high] - buckets[high - 1]);\n"
            "    Choice best;\n"
            "    double least = none;\n"
+           "    if (tokens < buckets[0]) return best;\n"
            "    for (int i = 0; i < " +
            std::to_string(most) +
            " && choices[gemm][i].schedule; ++i) {\n"

@@ -32,6 +32,7 @@ struct AdviseFlags {
 
 /// The table of --table: which schedule to take, by tokens.
 void execute_for_table(const AdviseFlags& flags) {
+    if (flags.format == "csv") throw UserError("command line: --format csv: a table is JSON (allowed: json)");
     const ConfigFolder folder = ConfigFolder::standard();
     const std::vector<TableGemm> gemms = read_gemms(read_config_file(flags.gemms, "list of GEMMs"));
     RunConfig config;

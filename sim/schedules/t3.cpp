@@ -23,7 +23,10 @@ public:
           stores_(graph, topology, options(topology, params, true)),
           sends_(graph, topology, options(topology, params, false)),
           gathers_(graph, topology, params.transfers),
-          ring_(topology.ring()) {}
+          ring_(topology.ring()) {
+        for (std::size_t i = 0; i < 2 * ring_.size(); ++i)
+            rows_before_.push_back(rows_before_.back() + pieces_.gemm(std::array{ring_[i % ring_.size()]}, -1).m);
+    }
 
     void build() {
         const auto ranks = static_cast<std::size_t>(pieces_.ranks());
@@ -53,9 +56,8 @@ private:
 
     /// Fraction of the GEMM at `at` that is done after chunk `chunk` of the shard sent at `step`.
     double made(std::size_t at, std::size_t step, int chunk) const {
-        std::int64_t rows = 0;
-        for (std::size_t earlier = 1; earlier < step; ++earlier)
-            rows += pieces_.gemm(std::array{shard_of(at, earlier)}, -1).m;
+        const std::size_t end = at + ring_.size();
+        std::int64_t rows = rows_before_[end] - rows_before_[end - step + 1];
         for (int c = 0; c <= chunk; ++c) rows += pieces_.gemm(std::array{shard_of(at, step)}, c).m;
         return static_cast<double>(rows) / static_cast<double>(pieces_.pair().gemm.m);
     }
@@ -107,6 +109,7 @@ private:
     bool adds_;
     Transfers stores_, sends_, gathers_;
     const std::vector<int>& ring_;
+    std::vector<std::int64_t> rows_before_{0};  ///< of the shards before a position, twice around the ring
     std::vector<TaskId> gemms_;                 ///< by position in the ring
     std::vector<std::vector<TaskId>> arrived_;  ///< the last step's, by position and chunk
 };

@@ -193,7 +193,6 @@ private:
 
     bool is_allowed(const Genome& genome) {
         if (!is_valid(genome, space_)) return false;
-        if (options_.staging && staging_of(genome, space_) > *options_.staging) return false;
         if (kept_.size() < most_kept || least_of(genome) < kept_.back().makespan) return true;
         ++effort_.pruned;
         return false;

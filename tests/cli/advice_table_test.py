@@ -66,3 +66,5 @@ class AdviceTable(SimTestCase):
         self.assert_refused([*table, "--gemms", self.file("no.json", {"gemms": []})], "/gemms: is empty")
         wrong = self.file("wrong.json", {"gemms": [{**GEMMS["gemms"][0], "dtype": "bf61"}]})
         self.assert_refused([*table, "--gemms", wrong], "/gemms/0/dtype", "bf16")
+        self.assert_refused([*table, "--gemms", self.file("twice.json", {"gemms": GEMMS["gemms"][:1] * 2})], "/gemms/1/name", "a second time")
+        self.assert_refused([*table, "--gemms", "gemms.json", "--format", "csv"], "--format csv", "JSON")

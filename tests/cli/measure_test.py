@@ -9,6 +9,8 @@ import time
 
 from measure_case import FAKE, MeasureTestCase
 
+import single
+
 ALL_FILES = {"gemm", "local", "two_gpus", "four_gpus", "parts_1", "beside", "replays", "drawn", "energy", "at_once", "residency"}
 
 

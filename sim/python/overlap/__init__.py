@@ -139,12 +139,13 @@ def advise(config: Union[Mapping, None] = None, top: int = 5, agents: Names = ()
 def choose(gemm: str, tokens: int, table: Path) -> Dict[str, Any]:
     """The fastest schedule for a GEMM of a table of `sim advise --table`, at so many tokens.
 
-    Times between two buckets lie on a line. The table and the answers are kept, so a call takes well under 1 us once it
-    was asked before. Returns {"schedule", "params", "time_us"}. Raises UserError.
+    Times between two buckets lie on a line, which goes on behind the last bucket. The table and the answers are kept: a
+    file that changes under its name is not read again. Returns {"schedule", "params", "time_us"}. Raises UserError.
 
     >>> choose("gate_up", 3000, "table.json")
     """
-    return _chosen(gemm, tokens, os.fspath(table))
+    best = _chosen(gemm, tokens, os.fspath(table))
+    return {**best, "params": dict(best["params"])}
 
 
 @functools.lru_cache(maxsize=64)
