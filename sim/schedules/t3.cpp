@@ -25,7 +25,8 @@ public:
           gathers_(graph, topology, params.transfers),
           ring_(topology.ring()) {
         for (std::size_t i = 0; i < 2 * ring_.size(); ++i)
-            rows_before_.push_back(rows_before_.back() + pieces_.gemm(std::array{ring_[i % ring_.size()]}, -1).m);
+            rows_before_.push_back(rows_before_.back() +
+                                   pieces_.gemm(std::array{ring_[i % ring_.size()]}, -1).m);
     }
 
     void build() {

@@ -136,9 +136,9 @@ TEST_CASE("a group of all GPUs is no group, and a list's groups move their bytes
 
 TEST_CASE("groups whose routes share links share their bandwidth") {
     const auto gather = [](int stride) {
-        const Json operators{
-            grouped({{"name", "in"}, {"type", "collective"}, {"collective", "all_gather"}, {"bytes", 1e9}}, 2,
-                    stride)};
+        const Json operators = Json::array(
+            {grouped({{"name", "in"}, {"type", "collective"}, {"collective", "all_gather"}, {"bytes", 1e9}},
+                     2, stride)});
         return predict(scenario_of("ring_8", "serial", {{"operators", operators}})).makespan.si();
     };
     // Neighbours have a link each way to themselves. A GPU and the one opposite are four links apart: 8 transfers over 4 of

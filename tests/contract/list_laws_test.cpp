@@ -384,7 +384,7 @@ TEST_CASE("what lists refuse") {
                        gemm_json("mm", {"norm", "gather"}, 1024, 768, 512)};
     CHECK(refused("shard_p2p", {{"operators", weights}}, none).find("may be its B") != std::string::npos);
     // The first operator, with nothing before it.
-    const Json gemm{gemm_json("mm", Json::array(), 1024, 768, 512)};
+    const Json gemm = Json::array({gemm_json("mm", Json::array(), 1024, 768, 512)});
     CHECK(
         refused("serial", {{"operators", gemm}}, chosen("mm", {{"schedule", "shard_p2p"}})) ==
         "test: /schedules/mm: is in no pair that 'shard_p2p' serves: no collective beside this GEMM depends on it");
