@@ -14,15 +14,6 @@ namespace {
 
 constexpr std::int64_t most_tokens = 65536;
 
-std::vector<std::int64_t> all_buckets() {
-    std::vector<std::int64_t> buckets;
-    for (std::int64_t tokens = 1; tokens <= most_tokens; tokens *= 2) {
-        buckets.push_back(tokens);
-        if (tokens > 1 && tokens < most_tokens) buckets.push_back(tokens + tokens / 2);
-    }
-    return buckets;
-}
-
 /// A run of one way, with its time.
 struct Timed {
     std::string name, schedule;
@@ -97,15 +88,20 @@ std::vector<TableGemm> read_gemms(const ConfigFile& file) {
     return gemms;
 }
 
-std::size_t table_buckets() {
-    return all_buckets().size();
+std::vector<std::int64_t> table_buckets() {
+    std::vector<std::int64_t> buckets;
+    for (std::int64_t tokens = 1; tokens <= most_tokens; tokens *= 2) {
+        buckets.push_back(tokens);
+        if (tokens > 1 && tokens < most_tokens) buckets.push_back(tokens + tokens / 2);
+    }
+    return buckets;
 }
 
 AdviceTable advice_table(const RunConfig& config, const std::vector<TableGemm>& gemms,
                          const AllowedCandidates& allowed, const ConfigFolder& folder,
                          const std::function<void()>& simulated) {
     AdviceTable table;
-    table.buckets = all_buckets();
+    table.buckets = table_buckets();
     Resolver resolver(folder);
     table.topology = resolver.machine(config)->topology.name();
     table.host = config.host;

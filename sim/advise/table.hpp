@@ -34,7 +34,8 @@ struct AdviceTable {
 AdviceTable advice_table(const RunConfig& config, const std::vector<TableGemm>& gemms,
                          const AllowedCandidates& allowed, const ConfigFolder& folder,
                          const std::function<void()>& simulated);
-std::size_t table_buckets();
+/// Numbers of tokens: powers of two up to 65,536, and half-way between them.
+std::vector<std::int64_t> table_buckets();
 
 Json to_json(const AdviceTable& table);
 /// A header for C++17 that needs nothing: overlap_table::choose(gemm, tokens).

@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "sim/advise/advise.hpp"
-#include "sim/advise/table.hpp"
+#include "sim/advise/framework_settings.hpp"
 #include "sim/commands/advise_trace.hpp"
 #include "sim/commands/commands.hpp"
 #include "sim/commands/progress_reporter.hpp"
@@ -27,12 +27,14 @@ struct AdviseFlags {
     std::string kernels = "any";
     std::optional<int> seeds;
     bool table = false;
-    std::string gemms, header;
+    std::string gemms, header, emit;
+    std::optional<std::int64_t> tokens;
 };
 
-/// The table of --table: which schedule to take, by tokens.
-void execute_for_table(const AdviseFlags& flags) {
-    if (flags.format == "csv") throw UserError("command line: --format csv: a table is JSON (allowed: json)");
+/// --table: which schedule to take, by tokens. --emit: what frameworks are to be told.
+void execute_for_gemms(const AdviseFlags& flags) {
+    if (flags.format == "csv")
+        throw UserError("command line: --format csv: a table is JSON, settings are text");
     const ConfigFolder folder = ConfigFolder::standard();
     const std::vector<TableGemm> gemms = read_gemms(read_config_file(flags.gemms, "list of GEMMs"));
     RunConfig config;
@@ -44,10 +46,12 @@ void execute_for_table(const AdviseFlags& flags) {
     if (flags.trace.tp > 1 && flags.trace.tp != gpus)
         throw UserError("command line: --tp is " + std::to_string(flags.trace.tp) + ", but --topology " +
                         flags.topology + " has " + std::to_string(gpus) + " GPUs");
+    if (!flags.emit.empty())
+        return print(framework_settings(flags.emit, config, gemms, flags.tokens, folder));
     if (!flags.header.empty()) require_writable(flags.header);
     const AdviceTable table =
         advice_table(config, gemms, {flags.agents, flags.kernels == "any"}, folder,
-                     ProgressReporter("buckets", gemms.size() * table_buckets()).counter());
+                     ProgressReporter("buckets", gemms.size() * table_buckets().size()).counter());
     if (!flags.header.empty()) write_file_atomically(flags.header, to_header(table));
     print(json_text(to_json(table)) + "\n");
 }
@@ -61,8 +65,9 @@ void execute_for_trace(const AdviseFlags& flags) {
 
 void execute(const AdviseFlags& flags) {
     if (!flags.trace.files.empty()) return execute_for_trace(flags);
-    if (flags.table) return execute_for_table(flags);
-    if (flags.trace.tp > 1) throw UserError("command line: --tp needs --trace or --table");
+    if (flags.table || !flags.emit.empty()) return execute_for_gemms(flags);
+    if (!flags.gemms.empty()) throw UserError("command line: --gemms needs --table or --emit");
+    if (flags.trace.tp > 1) throw UserError("command line: --tp needs --trace, --table or --emit");
     const ConfigFolder folder = ConfigFolder::standard();
     RunConfig config;
     config.origin = "command line";
@@ -133,19 +138,31 @@ void add_advise_command(CLI::App& app) {
     add_format_flag(*command, flags->format);
     CLI::Option* gemms = command->add_option(
         "--gemms", flags->gemms,
-        "With --table: a file {\"gemms\": [{\"name\", \"n\", \"k\", \"dtype\", \"collective\"}]} of one GPU's GEMMs; tokens are their rows");
+        "With --table or --emit: a file {\"gemms\": [{\"name\", \"n\", \"k\", \"dtype\", \"collective\"}]} of one GPU's GEMMs; tokens are their rows");
     CLI::Option* table = command->add_flag(
         "--table", flags->table,
         "Instead of a workload: which schedule to take for each of --gemms, by tokens (1 to 65,536), as JSON");
-    table->needs(gemms);
-    gemms->needs(table);
+    CLI::Option* emit =
+        command
+            ->add_option(
+                "--emit", flags->emit,
+                "Instead of a workload: settings for --gemms to paste into a framework, or that overlap is to be left off")
+            ->check(CLI::IsMember(framework_names));
+    command
+        ->add_option("--tokens", flags->tokens,
+                     "With --emit te, megatron or nccl: tokens that settings are for")
+        ->needs(emit)
+        ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40));
+    table->needs(gemms)->excludes(emit);
+    emit->needs(gemms);
     command
         ->add_option("--header", flags->header,
                      "With --table: write it also as a C++ header that needs nothing")
         ->needs(table);
     for (const char* other : {"--workload", "--gemm", "--dtype", "--collective", "--order", "--shard-dim",
                               "--top", "--seeds", "--steady"})
-        table->excludes(command->get_option(other));
+        for (CLI::Option* option : {table, emit}) option->excludes(command->get_option(other));
+    for (const char* other : {"--agent", "--kernels", "--header"}) emit->excludes(command->get_option(other));
     for (const char* other : {"--workload", "--gemm", "--dtype", "--order", "--shard-dim", "--what-if",
                               "--host", "--steady", "--agent", "--kernels", "--top", "--seeds"})
         trace->excludes(command->get_option(other));

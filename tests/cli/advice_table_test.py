@@ -1,7 +1,8 @@
-"""'sim advise --table': which schedule to take by tokens, as JSON, as a C++ header and in Python."""
+"""'sim advise --table' and '--emit': which schedule to take by tokens, as JSON, as a C++ header and in Python, and as frameworks' settings."""
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -68,3 +69,78 @@ class AdviceTable(SimTestCase):
         self.assert_refused([*table, "--gemms", wrong], "/gemms/0/dtype", "bf16")
         self.assert_refused([*table, "--gemms", self.file("twice.json", {"gemms": GEMMS["gemms"][:1] * 2})], "/gemms/1/name", "a second time")
         self.assert_refused([*table, "--gemms", "gemms.json", "--format", "csv"], "--format csv", "JSON")
+
+
+LAYER = {"gemms": [{"name": name, "n": n, "k": k, "dtype": "bf16", "collective": collective}
+                   for name, n, k, collective in (("qkv", 1280, 8192, "all_gather"), ("proj", 8192, 1024, "reduce_scatter"),
+                                                  ("fc1", 7168, 8192, "all_gather"), ("fc2", 8192, 3584, "reduce_scatter"))]}
+
+
+class FrameworkSettings(SimTestCase):
+    def emit(self, framework, topology, *args, gemms=LAYER):
+        self.file("layer.json", gemms)
+        return self.output("advise", "--emit", framework, "--gemms", "layer.json", "--topology", topology, *args)
+
+    def vllm_passes(self, topology):
+        text = self.emit("vllm", topology)
+        return json.loads(re.search(r"--compilation-config '(.*)'", text)[1])["pass_config"], text
+
+    def test_vllm_threshold_is_near_its_own(self):
+        # vllm/compilation: sequence parallelism on H100 from 8 MiB a GPU on, which are 4,096 tokens of 8,192 bf16 over 8 GPUs.
+        passes, text = self.vllm_passes("h100_8")
+        self.assertEqual((passes["enable_sp"], passes["fuse_gemm_comms"]), (True, True))
+        self.assertTrue(4096 / 1.5 <= passes["sp_min_token_num"] <= 4096 * 1.5, passes)
+        gains = {int(tokens): float(gain) for tokens, gain in re.findall(r"^# +(\d+) .* ([+-][\d.]+) %$", text, re.M)}
+        self.assertEqual({tokens: gain > 0 for tokens, gain in gains.items()}, {tokens: tokens >= passes["sp_min_token_num"] for tokens in gains})
+
+    def test_left_off_where_it_does_not_pay(self):
+        # One of seven links at a time: async tensor parallelism on a mesh.
+        passes, text = self.vllm_passes("mi300x_8")
+        self.assertEqual(passes, {"enable_sp": False, "fuse_gemm_comms": False})
+        self.assertIn("left off", text)
+        self.assertIn("_micro_pipeline_tp = False", self.emit("pytorch", "mi300x_8"))
+        small = self.emit("megatron", "h100_8", "--tokens", "64")
+        self.assertIn("Leave --tp-comm-overlap off", small)
+        self.assertNotIn("method:", small)
+
+    def test_transformer_engine(self):
+        text = self.emit("te", "h100_8", "--tokens", "8192")
+        settings = json.loads(re.search(r"^ub_cfgs = (.*)$", text, re.M)[1])
+        yaml = self.emit("megatron", "h100_8", "--tokens", "8192")
+        for layer, keys in settings.items():
+            lines = "".join(f"  {key}: {value}\n" for key, value in keys.items())
+            self.assertIn(f"{layer}:\n{lines}", yaml)
+            # The time is that of the schedule that the method is.
+            name = re.match("[a-z0-9]+", layer)[0]
+            gemm = next(one for one in LAYER["gemms"] if one["name"] == name)
+            preset = "te_ring_exchange" if gemm["collective"] == "all_gather" else "te_ring_exchange_rs"
+            if keys["method"] == "ring_exchange":
+                order = "collective_first" if gemm["collective"] == "all_gather" else "gemm_first"
+                run = self.result("--topology", "h100_8", "--schedule", preset, "--gemm", f"8192x{gemm['n']}x{gemm['k']}", "--dtype", "bf16",
+                                  "--collective", gemm["collective"], "--order", order)
+                self.assertIn(f"{layer}: {run['makespan_us']:.1f} us", text)
+        self.assertGreaterEqual(len(settings), 2)
+
+    def test_nccl(self):
+        text = self.emit("nccl", "mi300x_8", "--tokens", "8192")
+        times = {setting: float(us) for us, setting in re.findall(r"^# ([\d.]+) us +(.*)$", text, re.M)}
+        self.assertGreaterEqual(len(times), 5)
+        chosen = text.splitlines()[1].removeprefix("# ")
+        self.assertEqual(chosen, min(times, key=times.get))
+
+    def test_mistakes(self):
+        self.file("layer.json", LAYER)
+        emit = ["advise", "--gemms", "layer.json", "--topology", "h100_8", "--emit"]
+        self.assert_refused([*emit, "vlm"], "vlm", "vllm")
+        self.assert_refused([*emit, "te"], "--tokens")
+        self.assert_refused([*emit, "vllm", "--tokens", "9"], "--tokens")
+        self.assert_refused([*emit, "te", "--tokens", "9", "--format", "csv"], "--format csv")
+        self.assert_refused([*emit, "vllm", "--tp", "4"], "--tp is 4", "has 8 GPUs")
+        self.assert_refused(emit[:-1], "--gemms needs --table or --emit")
+        self.assert_refused(["advise", "--topology", "h100_8", "--emit", "vllm"], "--gemms")
+        self.file("layer.json", {"gemms": LAYER["gemms"][:1]})
+        self.assert_refused([*emit, "vllm"], "both kinds")
+        self.file("layer.json", {"gemms": [{**LAYER["gemms"][0], "name": "fc"}]})
+        self.assert_refused([*emit, "te", "--tokens", "4096"], "/gemms/0/name", "fc1")
+        self.file("layer.json", {"gemms": [{**LAYER["gemms"][0], "collective": "all_to_all"}]})
+        self.assert_refused([*emit, "pytorch"], "/gemms/0/collective", "all_to_all")

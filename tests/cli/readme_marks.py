@@ -50,9 +50,9 @@ class Value:
 
 
 def readmes():
-    """Every README of the repository and the notes beside it, by path from the root; none of build trees."""
-    found = [path for name in ("README.md", "notes.md") for path in ROOT.rglob(name)
-             if not path.relative_to(ROOT).parts[0].startswith(("build", "."))]
+    """Every page of the repository, by path from the root; none of build trees, and not what was so in former versions."""
+    found = [path for path in ROOT.rglob("*.md")
+             if not path.relative_to(ROOT).parts[0].startswith(("build", ".")) and path.name != "CHANGELOG.md"]
     return {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8") for path in sorted(found)}
 
 

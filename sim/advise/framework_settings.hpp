@@ -1,0 +1,17 @@
+#pragma once
+
+#include "sim/advise/table.hpp"
+
+namespace overlap {
+
+/// Programs that have settings for overlap: vLLM, PyTorch, Transformer Engine, Megatron-LM, NCCL or RCCL.
+inline const std::array<std::string, 5> framework_names{"vllm", "pytorch", "te", "megatron", "nccl"};
+
+/// What a user pastes into a framework's configuration for these GEMMs, with the times that decide it as comments; "leave
+/// it off" where that is faster. vllm and pytorch get the number of tokens from which overlap pays, the others settings
+/// for `tokens`. `config` names machine and host. Throws UserError.
+std::string framework_settings(const std::string& framework, const RunConfig& config,
+                               const std::vector<TableGemm>& gemms, std::optional<std::int64_t> tokens,
+                               const ConfigFolder& folder);
+
+}  // namespace overlap
