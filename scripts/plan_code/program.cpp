@@ -83,12 +83,13 @@ volatile int* gate;  // host memory: GPUs begin when it is 1
 
 inline void use(int rank) { check(GPU(SetDevice)(rank)); }
 // The stream goes on once another rank's, or another stream's, task has ended. That event was recorded before in enqueue().
-inline void wait(int rank, StreamName on, int other, EventName event) { check(GPU(StreamWaitEvent)(stream[rank][on], done[other][event], 0)); }
+inline void wait(int rank, StreamName on, int of, EventName event) { check(GPU(StreamWaitEvent)(stream[rank][on], done[of][event], 0)); }
 inline void record(int rank, StreamName on, EventName event) { check(GPU(EventRecord)(done[rank][event], stream[rank][on])); }
 // The value of this rank.
 [[maybe_unused]] inline long pick(int rank, std::initializer_list<long> values) { return values.begin()[rank]; }
-// The place of a peer among the other ranks.
+// The place of a peer among the ranks other than `rank`, and the rank of a place.
 [[maybe_unused]] inline long slot(int rank, int peer) { return peer - (peer > rank); }
+[[maybe_unused]] inline long other(int rank, int place) { return place + (place >= rank); }
 
 // C = A B + beta C. The library is column-major: it computes the transpose, with B as its first operand.
 struct Gemm {

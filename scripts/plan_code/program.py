@@ -41,6 +41,11 @@ def slot(of, peer):
     return peer - (peer > of)
 
 
+def other(of, place):
+    """The rank of a place among the ranks other than `of`."""
+    return place + (place >= of)
+
+
 {{buffers}}
 signals = handles[0]  # channel 0: barriers; each other one: a wait for a peer's task
 {{streams}}
