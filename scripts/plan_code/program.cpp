@@ -108,7 +108,8 @@ inline void gemm(int rank, StreamName on, const Block& a, const Block& b, const 
         check(LT(MatrixLayoutCreate)(&one.c, element_type, c.columns, c.rows, c.pitch));
         LT(MatmulPreference_t) preference;
         check(LT(MatmulPreferenceCreate)(&preference));
-        check(LT(MatmulPreferenceSetAttribute)(preference, LT_KEY(MATMUL_PREF_MAX_WORKSPACE_BYTES), &workspace_bytes, sizeof workspace_bytes));
+        check(LT(MatmulPreferenceSetAttribute)(preference, LT_KEY(MATMUL_PREF_MAX_WORKSPACE_BYTES), &workspace_bytes,
+                                                  sizeof workspace_bytes));
         int found = 0;
         check(LT(MatmulAlgoGetHeuristic)(library[rank], one.description, one.b, one.a, one.c, one.c, preference, 1, &one.choice, &found));
         check(LT(MatmulPreferenceDestroy)(preference));
@@ -337,7 +338,8 @@ int main(int count, char** arguments) {
     run(false);
     const std::chrono::duration<double, std::micro> with_host = std::chrono::steady_clock::now() - begin;
     std::nth_element(times.begin(), times.begin() + repeats / 2, times.end());
-    std::printf("%.1f us (median of %d); %.1f us with the time that this host thread takes\n", times[repeats / 2], repeats, with_host.count());
+    std::printf("%.1f us (median of %d); %.1f us with the time that this host thread takes\n", times[repeats / 2], repeats,
+                with_host.count());
     if (!checks) return 0;
     unsigned long long wrong = 0;
 {{checks}}    std::printf(wrong ? "WRONG: %llu entries\n" : "results are right\n", wrong);

@@ -70,7 +70,9 @@ def run(begin=None, end=None):
 
 
 def random(seed, rows, columns):
-    return torch.rand(rows, columns, dtype=torch.float32, device=device, generator=torch.Generator(device).manual_seed(seed)).mul_(2).sub_(1).to(dtype)
+    """Numbers from -1 to 1."""
+    generator = torch.Generator(device).manual_seed(seed)
+    return torch.rand(rows, columns, device=device, generator=generator).mul_(2).sub_(1).to(dtype)
 
 
 GATHERS, SCATTERS = {{gathers}}, {{scatters}}

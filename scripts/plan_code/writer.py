@@ -5,8 +5,10 @@ import re
 from plan_code.plan import Refused, steps_of
 
 FRAMES = pathlib.Path(__file__).resolve().parent
-RESERVED = {"rank", "copy", "sum", "gemm", "wait", "record", "fill", "use", "pick", "slot", "shard", "gpus", "stream", "done", "main", "streams", "on", "other",
-            "events", "enqueue", "check", "gate", "compute", "local", "torch", "dist", "out", "copy_by_kernel", "M", "N", "K", "run", "stop", "handle"}
+RESERVED = {"rank", "copy", "sum", "gemm", "wait", "record", "fill", "use", "pick", "slot", "shard", "gpus", "stream", "done", "main",
+            "streams", "on", "other", "units", "library", "workspace", "released", "ended", "threads", "lanes", "most", "signals",
+            "handles", "events", "enqueue", "check", "gate", "compute", "local", "torch", "dist", "out", "copy_by_kernel", "M", "N", "K",
+            "run", "stop", "handle"}
 TORCH_TYPES = {"bf16": "bfloat16", "fp16": "float16", "fp32": "float32"}
 
 
@@ -99,10 +101,10 @@ class Writer:
         single = len(self.ranks) == 1
         at, base = (row // self.shard, row % self.shard) if single and self.shard else (fitted[1], fitted[2]) if fitted else (None, row)
         text = f"{buffer['name']}, " if buffer["name"] not in "abc" else ""
-        if at is not None and self.shard and (single or fitted[0] == self.shard) and base + rows <= self.shard and buffer["rows"] > self.shard \
-                and text == "":
+        sharded = at is not None and self.shard and (single or fitted[0] == self.shard) and buffer["rows"] > self.shard
+        if sharded and base + rows <= self.shard and text == "":
             shard = f"shard {at}" if single else f"shard +{at}" if at else "the own shard"
-            half = {(0, 2): "first half of ", (self.shard, 2): "second half of "}.get((2 * base, self.shard // rows if not self.shard % rows else 0))
+            half = 2 * rows == self.shard and {0: "first half of ", rows: "second half of "}.get(base)
             text += shard if rows == self.shard else half + shard if half else f"rows {base} to {base + rows - 1} of {shard}"
         elif len({tuple(block[1:]) for block in blocks}) == 1:
             text += "all rows" if rows == buffer["rows"] else f"rows {row} to {row + rows - 1}"
@@ -132,8 +134,9 @@ class Writer:
             self.ranks, self.peers = ranks, set()
             body = []
             for item in items:
-                self.streams.setdefault(item.stream, identifier(item.stream[0] + ("_first" if item.stream[1] else ""), self.streams.values())
-                                        if item.stream[0] not in ("compute", "local") or item.stream[1] else item.stream[0])
+                name = item.stream[0] + ("_first" if item.stream[1] else "")
+                if item.stream not in self.streams:
+                    self.streams[item.stream] = name if name in ("compute", "local") else identifier(name, self.streams.values())
                 body += statements(item)
             lines += self.frame(number + 1, indent, [f"{indent}    {line}" if line else "" for line in body])
         return "\n".join(lines) + "\n"
@@ -148,10 +151,11 @@ class Cuda(Writer):
     suffix = ".cpp"
 
     def frame(self, number, indent, body):
-        head = [f"const int peer_{d} = (rank + {d}) % gpus;" for d in sorted(self.peers)]
         if len(self.ranks) == 1:
-            return [f"{indent}{{  // rank {self.ranks[0]}", f"{indent}    constexpr int rank = {self.ranks[0]};", f"{indent}    use(rank);", *body,
-                    f"{indent}}}"]
+            rank = self.ranks[0]
+            head = [f"{indent}{{  // rank {rank}", f"{indent}    constexpr int rank = {rank};", f"{indent}    use(rank);"]
+            return [*head, *body, f"{indent}}}"]
+        head = [f"const int peer_{d} = (rank + {d}) % gpus;" for d in sorted(self.peers)]
         return [f"{indent}for (int rank = 0; rank < gpus; ++rank) {{  // step {number}", *[f"{indent}    {line}" for line in head],
                 f"{indent}    use(rank);", *body, f"{indent}}}"]
 
@@ -184,7 +188,8 @@ class Cuda(Writer):
         names = [name for name in self.buffers if any((name, gpu) in by_place for gpu in range(self.gpus))]
         self.ranks, self.peers, memory, checks = list(range(self.gpus)), set(), [], []
         for name in names:
-            rows, columns = ([by_place.get((name, gpu), {"rows": 0, "columns": 1})[key] for gpu in self.ranks] for key in ("rows", "columns"))
+            of_rank = [by_place.get((name, gpu), {"rows": 0, "columns": 1}) for gpu in self.ranks]
+            rows, columns = ([one[key] for one in of_rank] for key in ("rows", "columns"))
             memory.append(f"        {self.buffers[name]}[rank] = allocate(rank, {self.number(rows)}, {self.number(columns)});")
         for key, lines in (("inputs", memory), ("results", checks)):
             for buffer, row, column, rows, columns in plan[key]:
@@ -193,13 +198,14 @@ class Cuda(Writer):
                 if column or columns != whole["columns"]:
                     raise Refused(f"/{key}: a block of part of its columns, allowed: whole rows")
                 if key == "inputs":
-                    lines.append(f"        if (rank == {rank}) fill({name}[rank], {row}, {rows}, seed_of_{'b' if name == 'b' else 'a'}(rank));")
+                    seed = "seed_of_b" if name == "b" else "seed_of_a"
+                    lines.append(f"        if (rank == {rank}) fill({name}[rank], {row}, {rows}, {seed}(rank));")
                 else:
                     lines.append(f"    wrong += wrong_entries({rank}, {name}[{rank}].part({row}, {rows}), {row});")
         units = {task.value["gemm_cus"] for task in self.tasks if task.value.get("gemm_cus")}
         for limit in sorted(units):
-            memory.insert(0, f"        if (units[rank] > {limit}) std::fprintf(stderr, \"a GEMM is planned for {limit} compute units: masks can't be "
-                             "expressed\\n\"), std::exit(2);")
+            memory.insert(0, f"        if (units[rank] > {limit}) "
+                             f"std::fprintf(stderr, \"a GEMM is planned for {limit} compute units: no mask is set\\n\"), std::exit(2);")
         first = " || ".join(f"one == {self.streams[key]}" for key in self.streams if key[1]) or "false"
         order = sorted(self.streams.values(), key=lambda name: (name != "compute", name != "local"))
         return fill_frame("program.cpp", {
@@ -247,7 +253,7 @@ class PyTorch(Writer):
         for number, task in enumerate(self.tasks):
             whole = [block for block in task.sources + task.targets if block[4] == plan["buffers"][block[0]]["columns"]]
             if task.value.get("agent") == "cu":
-                raise Refused(f"task {number}: agent is cu, allowed with pytorch: dma (PyTorch has no copy kernel of so many thread blocks)")
+                raise Refused(f"task {number}: agent is cu, allowed with pytorch: dma (it has no copy kernel of so many blocks)")
             if task.kind == "copy" and len(whole) < 2:
                 raise Refused(f"task {number}: copies some columns, which PyTorch does by a kernel; allowed with pytorch: whole rows")
             if task.value.get("gemm_cus") and task.kind == "gemm" and task.stream[0] != "compute":
@@ -259,7 +265,8 @@ class PyTorch(Writer):
         waits = [(one, rank, item) for _, items in steps for item in items for one, rank in item.waits]
         self.channels = {wait: number + 1 for number, wait in enumerate(wait for wait in waits if wait[1])}
         if len(self.channels) >= 512 // self.gpus:
-            raise Refused(f"/tasks: {len(self.channels)} waits for peers, allowed with pytorch: {512 // self.gpus - 1} (symmetric memory's signals)")
+            most = 512 // self.gpus - 1
+            raise Refused(f"/tasks: {len(self.channels)} waits for peers, allowed with pytorch: {most} (signals of symmetric memory)")
         self.events, self.declared = {one for one, rank, _ in waits if rank == 0}, set()
         text = self.steps(self.statements, steps)
         self.ranks, buffers, places = list(range(self.gpus)), [], {"inputs": [[] for _ in self.ranks], "results": [[] for _ in self.ranks]}
@@ -279,7 +286,8 @@ class PyTorch(Writer):
         streams.append(f"streams = [{', '.join(name for _, name in names if name != 'compute')}]")
         events = "".join(f"{item.name}_done = torch.cuda.Event()\n" for _, items in steps for item in items if item in self.events)
         return fill_frame("program.py", {
-            "title": title(plan), "gpus": self.gpus, **{key: gemm[key] for key in "mnk"}, "dtype": TORCH_TYPES[gemm["dtype"]], "steps": text,
+            "title": title(plan), "gpus": self.gpus, **{key: gemm[key] for key in "mnk"}, "dtype": TORCH_TYPES[gemm["dtype"]],
+            "steps": text,
             "buffers": "\n".join(buffers), "streams": "\n".join(streams), "events": events, **common(plan, self.tasks),
             **{key: "(" + ", ".join(f"({' '.join(blocks)})" for blocks in by_rank) + ")" for key, by_rank in places.items()}})
 
@@ -289,15 +297,16 @@ def common(plan, tasks):
     workload = plan["config"]["workload"]
     adds = sum(1 for task in tasks if task.kind == "gemm" and task.value.get("accumulate")) // plan["gpus"]
     return {"gathers": workload["collective"] == "all_gather", "scatters": workload["collective"] == "reduce_scatter",
-            "roundings": plan["gpus"] + adds + 1, "epsilon": {"bf16": 2.0 ** -9, "fp16": 2.0 ** -12, "fp32": 2.0 ** -18}[workload["gemm"]["dtype"]]}
+            "roundings": plan["gpus"] + adds + 1,
+            "epsilon": {"bf16": 2.0 ** -9, "fp16": 2.0 ** -12, "fp32": 2.0 ** -18}[workload["gemm"]["dtype"]]}
 
 
 def title(plan):
     workload, config = plan["config"]["workload"], plan["config"]
     pair = workload["collective"] + " > gemm" if workload["collective"] == "all_gather" else "gemm > " + workload["collective"]
     gemm = workload["gemm"]
-    return (f"{config.get('schedule', 'A schedule that was searched')}: {pair}, GEMM {gemm['m']}x{gemm['n']}x{gemm['k']} {gemm['dtype']} a GPU, "
-            f"{plan['gpus']} GPUs.")
+    size = f"{gemm['m']}x{gemm['n']}x{gemm['k']} {gemm['dtype']}"
+    return f"{config.get('schedule', 'A plan')}: {pair}, GEMM {size} a GPU, {plan['gpus']} GPUs."
 
 
 def fill_frame(name, values):

@@ -7,7 +7,8 @@ import sys
 
 from sim_case import ROOT, SimTestCase
 
-SCHEDULES = ("serial", "shard_p2p", "ring_chunked", "shard_direct", "hetero_fused_1d", "hetero_unfused_1d", "hetero_fused_2d", "uniform_fused_1d")
+SCHEDULES = ("serial", "shard_p2p", "ring_chunked", "shard_direct", "hetero_fused_1d", "hetero_unfused_1d", "hetero_fused_2d",
+             "uniform_fused_1d")
 FOUND = [("compute", "gemm("), ("copy", "copy("), ("local_copy", "move("), ("reduce", "sum(")]
 # Names of CUDA that the programs use, with types as strict as the compiler needs; a name that CUDA has not is not noticed.
 HEADER = """
@@ -52,8 +53,8 @@ def header(program):
 
 class PlanToCode(SimTestCase):
     def code(self, plan, *flags, expect=0):
-        done = subprocess.run([sys.executable, ROOT / "scripts/plan_to_code", plan, *flags], cwd=self.folder, capture_output=True, encoding="utf-8",
-                              timeout=60, check=False)
+        done = subprocess.run([sys.executable, ROOT / "scripts/plan_to_code", plan, *flags], cwd=self.folder, capture_output=True,
+                              encoding="utf-8", timeout=60, check=False)
         self.assertEqual(done.returncode, expect, done.stderr)
         return done
 
@@ -68,14 +69,14 @@ class PlanToCode(SimTestCase):
             self.file(name, "#pragma once\n#include \"cuda_runtime.h\"\n")
         self.file("cuda_runtime.h", header(program))
         self.file("program.cpp", program)
-        done = subprocess.run(["g++", "-std=c++17", "-fsyntax-only", "-Wall", "-Wno-unknown-pragmas", "-Werror", "-I.", "program.cpp"], cwd=self.folder,
-                              capture_output=True, encoding="utf-8", timeout=120, check=False)
+        command = ["g++", "-std=c++17", "-fsyntax-only", "-Wall", "-Wno-unknown-pragmas", "-Werror", "-I.", "program.cpp"]
+        done = subprocess.run(command, cwd=self.folder, capture_output=True, encoding="utf-8", timeout=120, check=False)
         self.assertEqual(done.returncode, 0, done.stderr[:2000])
 
     def assert_steps(self, plan, program, gpus):
         """The function that enqueues has each task of a rank once, or each of all ranks."""
         body = re.search(r"\nvoid enqueue\(\) \{\n(.*?)\n\}\n", program, re.DOTALL)[1]
-        tasks = [task for line in plan["tasks"] for task in line.get("each_rank", [line]) for _ in range(gpus if "each_rank" in line else 1)]
+        tasks = [task for line in plan["tasks"] for task in line.get("each_rank", [line]) * (gpus if "each_rank" in line else 1)]
         ranks = gpus if "for (int rank = 0; rank < gpus; ++rank)" in body else 1
         for kind, call in [("gemm", "gemm("), *FOUND[1:]]:
             count = len(re.findall(rf"^ +{re.escape(call)}rank", body, re.MULTILINE))
@@ -88,7 +89,8 @@ class PlanToCode(SimTestCase):
                 for agent in ("dma", "cu"):
                     pair = ["--collective", "reduce_scatter", "--order", "gemm_first"] if number % 2 else []
                     with self.subTest(machine=machine, schedule=schedule, agent=agent):
-                        plan = self.plan("--topology", machine, "--schedule", schedule, "--gemm", "8192x2560x8192", "--set", f"agent={agent}", *pair)
+                        plan = self.plan("--topology", machine, "--schedule", schedule, "--gemm", "8192x2560x8192", *pair,
+                                         "--set", f"agent={agent}")
                         program = self.code("plan.json").stdout
                         body = self.assert_steps(plan, program, gpus)
                         self.assertTrue("peer_1 = (rank + 1) % gpus" in body)
@@ -113,22 +115,20 @@ class PlanToCode(SimTestCase):
 
     def test_searched_plans(self):
         for pair in ([], ["--collective", "reduce_scatter", "--order", "gemm_first"]):
-            self.output("search", "--topology", "h200_2", "--gemm", "10240x1280x8192", "--draws", "50", "--executable", "replay", "--agent", "dma",
-                        "--save", "plan.json.gz", *pair)
+            self.output("search", "--topology", "h200_2", "--gemm", "10240x1280x8192", "--draws", "50", "--executable", "replay",
+                        "--agent", "dma", "--save", "plan.json.gz", *pair)
             self.assert_compiles(self.code("plan.json.gz").stdout)
             self.code("plan.json.gz", "--to", "pytorch", "--out", "script.py")
             script = (self.folder / "script.py").read_text(encoding="utf-8")
             compile(script, "script.py", "exec")
-            self.assertEqual(set(re.findall(r"put_signal\(.*(channel=\d+)", script)), set(re.findall(r"wait_signal\(.*(channel=\d+)", script)))
+            put, waited = (sorted(re.findall(call + r"_signal\(.*channel=(\d+)", script)) for call in ("put", "wait"))
+            self.assertEqual(put, waited)
+            self.assertTrue(put)
             self.assertIn("torch.mm(", script)
 
     def test_ranks_that_differ(self):
         """One statement a task, each rank by its number."""
         plan = self.plan("--topology", "h200_2", "--schedule", "shard_p2p", "--gemm", "8192x2560x8192")
-        lines = []
-        for line in plan["tasks"]:  # rank 1 computes everything on a stream of another name
-            for task in line["each_rank"]:
-                lines.append(task)
         plan["tasks"][0]["each_rank"][-1]["stream"] = {"ranks": ["compute", "transfer 7"]}
         self.file("plan.json", plan)
         program = self.code("plan.json").stdout
