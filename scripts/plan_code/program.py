@@ -20,6 +20,8 @@ if int(os.environ["WORLD_SIZE"]) != GPUS:
     raise SystemExit(f"needs torchrun --nproc-per-node {GPUS}")
 device = torch.device("cuda", int(os.environ["LOCAL_RANK"]))
 torch.cuda.set_device(device)
+if torch.cuda.get_device_properties(device).multi_processor_count > {{limit}}:
+    raise SystemExit("a GEMM is planned for {{limit}} compute units: PyTorch sets no mask")
 dist.init_process_group("nccl", device_id=device)
 handles = []
 

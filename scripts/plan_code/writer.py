@@ -33,6 +33,10 @@ class Writer:
             if buffer["name"] not in self.buffers:
                 self.buffers[buffer["name"]] = identifier(buffer["name"], self.buffers.values())
 
+    def limits(self):
+        """Compute units that GEMMs may use. A machine with more would need masks, so the programs refuse it."""
+        return sorted({task.value["gemm_cus"] for task in self.tasks if task.value.get("gemm_cus")})
+
     def peer(self, distance):
         """A rank: by its distance if the step is of all ranks, else by its number."""
         if len(self.ranks) == 1 and self.gpus > 1:
@@ -202,8 +206,7 @@ class Cuda(Writer):
                     lines.append(f"        if (rank == {rank}) fill({name}[rank], {row}, {rows}, {seed}(rank));")
                 else:
                     lines.append(f"    wrong += wrong_entries({rank}, {name}[{rank}].part({row}, {rows}), {row});")
-        units = {task.value["gemm_cus"] for task in self.tasks if task.value.get("gemm_cus")}
-        for limit in sorted(units):
+        for limit in self.limits():
             memory.insert(0, f"        if (units[rank] > {limit}) "
                              f"std::fprintf(stderr, \"a GEMM is planned for {limit} compute units: no mask is set\\n\"), std::exit(2);")
         first = " || ".join(f"one == {self.streams[key]}" for key in self.streams if key[1]) or "false"
@@ -256,8 +259,6 @@ class PyTorch(Writer):
                 raise Refused(f"task {number}: agent is cu, allowed with pytorch: dma (it has no copy kernel of so many blocks)")
             if task.kind == "copy" and len(whole) < 2:
                 raise Refused(f"task {number}: copies some columns, which PyTorch does by a kernel; allowed with pytorch: whole rows")
-            if task.value.get("gemm_cus") and task.kind == "gemm" and task.stream[0] != "compute":
-                raise Refused(f"task {number}: gemm_cus, which PyTorch has no call for")
             touched |= {plan["buffers"][b[0]]["name"] for b in task.sources + task.targets if plan["buffers"][b[0]]["gpu"] != task.rank}
         steps = steps_of(plan, self.tasks)
         if any(len(ranks) != self.gpus for ranks, _ in steps) or not touched:
@@ -287,7 +288,7 @@ class PyTorch(Writer):
         events = "".join(f"{item.name}_done = torch.cuda.Event()\n" for _, items in steps for item in items if item in self.events)
         return fill_frame("program.py", {
             "title": title(plan), "gpus": self.gpus, **{key: gemm[key] for key in "mnk"}, "dtype": TORCH_TYPES[gemm["dtype"]],
-            "steps": text,
+            "steps": text, "limit": min(self.limits(), default=1 << 30),
             "buffers": "\n".join(buffers), "streams": "\n".join(streams), "events": events, **common(plan, self.tasks),
             **{key: "(" + ", ".join(f"({' '.join(blocks)})" for blocks in by_rank) + ")" for key, by_rank in places.items()}})
 

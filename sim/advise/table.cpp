@@ -90,10 +90,10 @@ std::vector<TableGemm> read_gemms(const ConfigFile& file) {
 
 std::vector<std::int64_t> table_buckets() {
     std::vector<std::int64_t> buckets;
-    for (std::int64_t tokens = 1; tokens <= most_tokens; tokens *= 2) {
-        buckets.push_back(tokens);
-        if (tokens > 1 && tokens < most_tokens) buckets.push_back(tokens + tokens / 2);
-    }
+    for (std::int64_t tokens = 1; tokens <= most_tokens; tokens *= 2)
+        for (int quarter = 0; quarter < 4; ++quarter)
+            if (tokens * quarter % 4 == 0 && (quarter == 0 || tokens < most_tokens))
+                buckets.push_back(tokens + tokens * quarter / 4);
     return buckets;
 }
 

@@ -27,14 +27,14 @@ struct GemmChoices {
 /// Which schedule to take, by tokens.
 struct AdviceTable {
     std::string topology, host;
-    std::vector<std::int64_t> buckets;  ///< tokens: powers of two, and half-way between them
+    std::vector<std::int64_t> buckets;  ///< tokens: powers of two, and quarters between them
     std::vector<GemmChoices> gemms;
 };
 /// `config` names machine and host. `simulated` is called after each bucket of a GEMM.
 AdviceTable advice_table(const RunConfig& config, const std::vector<TableGemm>& gemms,
                          const AllowedCandidates& allowed, const ConfigFolder& folder,
                          const std::function<void()>& simulated);
-/// Numbers of tokens: powers of two up to 65,536, and half-way between them.
+/// Numbers of tokens: powers of two up to 65,536, and quarters of the way between them.
 std::vector<std::int64_t> table_buckets();
 
 Json to_json(const AdviceTable& table);
