@@ -93,6 +93,20 @@ class FrameworkSettings(SimTestCase):
         gains = {int(tokens): float(gain) for tokens, gain in re.findall(r"^# +(\d+) .* ([+-][\d.]+) %$", text, re.M)}
         self.assertEqual({tokens: gain > 0 for tokens, gain in gains.items()}, {tokens: tokens >= passes["sp_min_token_num"] for tokens in gains})
 
+    def test_flux_gains_or_loses_as_published(self):
+        # github.com/bytedance/flux, issue 90, on 8 H100: whether Flux is faster than NCCL and a GEMM. Wrong: reduce-scatter at 8192.
+        def us(gemm, collective, order, *schedule):
+            return self.result("--topology", "h100_8", "--gemm", gemm, "--dtype", "bf16", "--collective", collective, "--order", order,
+                               "--schedule", *schedule)["makespan_us"]
+        right = {"all_gather": 0, "reduce_scatter": 0}
+        for m in (1024, 2048, 4096, 8192, 16384, 32768):
+            for gemm, collective, order, preset, gains in ((f"{m}x7168x8192", "all_gather", "collective_first", "flux_ag_gemm", m > 1024),
+                                                           (f"{m}x8192x3584", "reduce_scatter", "gemm_first", "flux_gemm_rs", False)):
+                library = us(gemm, collective, order, "serial", "--set", "algorithm=library")
+                right[collective] += (us(gemm, collective, order, preset) < library) == gains
+        self.assertEqual(right["all_gather"], 6)
+        self.assertGreaterEqual(right["reduce_scatter"], 5)
+
     def test_left_off_where_it_does_not_pay(self):
         # One of seven links at a time: async tensor parallelism on a mesh.
         passes, text = self.vllm_passes("mi300x_8")
