@@ -59,9 +59,9 @@ public:
             return resolver_.resolve_for_numbers(one);
         });
     }
-    /// Expected error of a makespan, as a fraction; 0: not known.
-    double error_of(const Pair& pair, const std::string& schedule) {
-        return predict(scenario(pair, schedule, Json::object()), true)
+    /// Expected error of the time of async tensor parallelism, as a fraction; 0: not known. Throws UserError if it can't run.
+    double error_of_async_tp(const Pair& pair) {
+        return predict(scenario(pair, "async_tp", Json::object()), true)
             .confidence.makespan_error()
             .value_or(0);
     }
@@ -95,8 +95,9 @@ Pair with_tokens(Pair pair, std::int64_t tokens) {
 bool is_gathered(const TableGemm& gemm) {
     return gemm.pair.collective == CollectiveKind::all_gather;
 }
-/// The pair under sequence parallelism: an all-reduce is its reduce-scatter, and the next GEMM's all-gather.
-Pair in_sequence_parallelism(Pair pair) {
+/// The GEMM under sequence parallelism: an all-reduce becomes a reduce-scatter, and the all-gather of the next GEMM.
+Pair sequence_parallel(const TableGemm& gemm, std::int64_t tokens) {
+    Pair pair = with_tokens(gemm.pair, tokens);
     if (pair.collective == CollectiveKind::all_reduce) pair.collective = CollectiveKind::reduce_scatter;
     return pair;
 }
@@ -159,7 +160,7 @@ std::string vllm(SettingTimes& simulated, const std::vector<TableGemm>& gemms) {
         Compared row{tokens, Seconds{}, Seconds{}};
         for (const TableGemm& gemm : gemms) {
             Pair pair = with_tokens(gemm.pair, tokens);
-            row.with = added(row.with, simulated.of(in_sequence_parallelism(pair), "async_tp"));
+            row.with = added(row.with, simulated.of(sequence_parallel(gemm, tokens), "async_tp"));
             if (!is_gathered(gemm)) pair.collective = CollectiveKind::all_reduce;
             row.without = added(row.without, is_gathered(gemm) ? simulated.gemm_alone(pair.gemm)
                                                                : simulated.without_overlap(pair));
@@ -169,9 +170,8 @@ std::string vllm(SettingTimes& simulated, const std::vector<TableGemm>& gemms) {
     const std::optional<std::int64_t> tokens = from_which(rows, 0);
     Json passes{{"enable_sp", tokens.has_value()}, {"fuse_gemm_comms", tokens.has_value()}};
     if (tokens) passes["sp_min_token_num"] = *tokens;
-    const double error = simulated.error_of(
-        with_tokens(in_sequence_parallelism(gemms.front().pair), tokens.value_or(rows.back().tokens)),
-        "async_tp");
+    const double error =
+        simulated.error_of_async_tp(sequence_parallel(gemms.front(), tokens.value_or(rows.back().tokens)));
     return "# vLLM: sequence parallelism with GEMMs beside its collectives " +
            (tokens ? "pays " + in_words(tokens) : "is to be left off") +
            ".\n"
@@ -190,7 +190,7 @@ std::string pytorch(SettingTimes& simulated, const std::vector<TableGemm>& gemms
     for (const TableGemm& gemm : gemms) {
         std::vector<Compared> own;
         for (Compared& row : rows) {
-            const Pair pair = with_tokens(in_sequence_parallelism(gemm.pair), row.tokens);
+            const Pair pair = sequence_parallel(gemm, row.tokens);
             own.push_back({row.tokens, simulated.without_overlap(pair), simulated.of(pair, "async_tp")});
             row.without = added(row.without, own.back().without);
             row.with = added(row.with, own.back().with);
@@ -198,9 +198,8 @@ std::string pytorch(SettingTimes& simulated, const std::vector<TableGemm>& gemms
         each += "#   " + gemm.name + ": " + in_words(from_which(own, 0)) + "\n";
     }
     const std::optional<std::int64_t> tokens = from_which(rows, 0);
-    const double error = simulated.error_of(
-        with_tokens(in_sequence_parallelism(gemms.front().pair), tokens.value_or(rows.back().tokens)),
-        "async_tp");
+    const double error =
+        simulated.error_of_async_tp(sequence_parallel(gemms.front(), tokens.value_or(rows.back().tokens)));
     return "# PyTorch: async tensor parallelism " +
            (tokens ? "pays " + in_words(tokens) : "is to be left off") + ".\n" +
            (tokens ? "import torch\n"
@@ -232,7 +231,7 @@ UserBuffers user_buffers(SettingTimes& simulated, const TableGemm& gemm, std::in
         throw UserError("--gemms: /gemms/" + std::to_string(number) + "/name: is " + in_quotes(gemm.name) +
                         "; Transformer Engine's are qkv, proj, fc1, fc2" +
                         suggestion(gemm.name, {layers.begin(), layers.end()}));
-    const Pair pair = with_tokens(in_sequence_parallelism(gemm.pair), tokens);
+    const Pair pair = sequence_parallel(gemm, tokens);
     UserBuffers found{gemm.name + "_fprop", is_gathered(gemm), {}, simulated.without_overlap(pair), {}};
     const auto take = [&](Time time, Json settings) {
         if (faster(time, found.with)) found.with = time, found.settings = std::move(settings);
@@ -343,26 +342,31 @@ std::string nccl(SettingTimes& simulated, const std::vector<TableGemm>& gemms, s
     };
     struct Setting {
         std::string text;
+        bool is_comment;  ///< no line of a shell
         Time time;
     };
     const Json library{{"algorithm", "library"}};
-    std::vector<Setting> settings{{"# leave the number of channels as it is", total(library, false)}};
+    std::vector<Setting> settings{{"leave the number of channels as it is", true, total(library, false)}};
+    if (!settings.front().time)
+        throw UserError("--topology " + simulated.topology().name() +
+                        ": no times of its vendor's library for these collectives are known");
     for (const int channels : {32, 16, 8, 4, 2}) {
         Json fewer = library;
         fewer["channels"] = channels;
-        settings.push_back({"NCCL_MAX_CTAS=" + std::to_string(channels), total(fewer, false)});
+        settings.push_back({"NCCL_MAX_CTAS=" + std::to_string(channels), false, total(fewer, false)});
     }
-    settings.push_back(
-        {"# ncclConfig_t::CTAPolicy = NCCL_CTA_POLICY_ZERO, operands in windows (NCCL_WIN_COLL_SYMMETRIC)",
-         total(library, true)});
+    if (simulated.topology().nodes() == 1)
+        settings.push_back(
+            {"ncclConfig_t::CTAPolicy = NCCL_CTA_POLICY_ZERO, operands in windows (NCCL_WIN_COLL_SYMMETRIC)",
+             true, total(library, true)});
     const Setting* best = &settings.front();
     for (const Setting& one : settings)
         if (faster(one.time, best->time)) best = &one;
     std::string text = "# NCCL or RCCL: collectives beside GEMMs that don't need them, at " +
-                       std::to_string(tokens) + " tokens.\n" + best->text + "\n# Sums of all GEMMs:\n";
+                       std::to_string(tokens) + " tokens.\n" + (best->is_comment ? "# " : "") + best->text +
+                       "\n# Sums of all GEMMs:\n";
     for (const Setting& one : settings)
-        text += "# " + left(one.time ? time_text(one.time) : "not measured", 14) +
-                one.text.substr(one.text.starts_with("# ") ? 2 : 0) + "\n";
+        text += "# " + left(one.time ? time_text(one.time) : "not measured", 14) + one.text + "\n";
     return text +
            "# not measured: the library's times with so many channels. Names: NCCL's user guide, environment variables and flags.\n";
 }

@@ -31,6 +31,11 @@ struct AdviseFlags {
     std::optional<std::int64_t> tokens;
 };
 
+void require_several_gpus(const std::string& topology, int gpus) {
+    if (gpus < 2)
+        throw UserError("command line: --topology " + topology + " has one GPU, nothing to overlap");
+}
+
 /// --table: which schedule to take, by tokens. --emit: what frameworks are to be told.
 void execute_for_gemms(const AdviseFlags& flags) {
     if (flags.format == "csv")
@@ -43,6 +48,7 @@ void execute_for_gemms(const AdviseFlags& flags) {
     config.host = flags.host;
     assign_what_ifs(config.what_if, flags.what_if);
     const int gpus = folder.topology(flags.topology).gpus();
+    require_several_gpus(flags.topology, gpus);
     if (flags.trace.tp > 1 && flags.trace.tp != gpus)
         throw UserError("command line: --tp is " + std::to_string(flags.trace.tp) + ", but --topology " +
                         flags.topology + " has " + std::to_string(gpus) + " GPUs");
@@ -80,8 +86,7 @@ void execute(const AdviseFlags& flags) {
     assign_what_ifs(config.what_if, flags.what_if);
     Resolver resolver(folder);
     const Scenario scenario = resolver.resolve(config);
-    if (scenario.machine->topology.gpus() < 2)
-        throw UserError("command line: --topology " + flags.topology + " has one GPU, nothing to overlap");
+    require_several_gpus(flags.topology, scenario.machine->topology.gpus());
     const AllowedCandidates allowed{flags.agents, flags.kernels == "any"};
     const SimulatedAdvice advice =
         advise(scenario, folder, flags.top, allowed,

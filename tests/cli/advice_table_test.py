@@ -158,3 +158,12 @@ class FrameworkSettings(SimTestCase):
         self.assert_refused([*emit, "te", "--tokens", "4096"], "/gemms/0/name", "fc1")
         self.file("layer.json", {"gemms": [{**LAYER["gemms"][0], "collective": "all_to_all"}]})
         self.assert_refused([*emit, "pytorch"], "/gemms/0/collective", "all_to_all")
+
+    def test_machines_without_an_answer(self):
+        self.file("layer.json", LAYER)
+        for what in (["--emit", "vllm"], ["--emit", "nccl", "--tokens", "4096"], ["--table"]):
+            self.assert_refused(["advise", *what, "--gemms", "layer.json", "--topology", "h200_1"], "h200_1 has one GPU")
+        self.assert_refused(["advise", "--emit", "nccl", "--tokens", "4096", "--gemms", "layer.json", "--topology", "mi210_4"], "mi210_4", "library")
+        # Copy engines serve the collectives of one node.
+        self.assertIn("ZERO", self.emit("nccl", "mi300x_8", "--tokens", "4096"))
+        self.assertNotIn("ZERO", self.emit("nccl", "mi300x_16", "--tokens", "4096"))
