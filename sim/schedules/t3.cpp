@@ -25,8 +25,10 @@ public:
           gathers_(graph, topology, params.transfers),
           ring_(topology.ring()) {
         for (std::size_t i = 0; i < 2 * ring_.size(); ++i)
-            rows_before_.push_back(rows_before_.back() +
-                                   pieces_.gemm(std::array{ring_[i % ring_.size()]}, -1).m);
+            rows_before_.push_back(rows_before_.back() + rows(ring_[i % ring_.size()], -1));
+        for (int shard = 0; shard < pieces_.ranks(); ++shard)
+            for (int chunk = 0; chunk < pieces_.chunks(); ++chunk)
+                rows_through_.push_back(rows(shard, chunk) + (chunk == 0 ? 0 : rows_through_.back()));
     }
 
     void build() {
@@ -50,6 +52,8 @@ private:
         return options;
     }
 
+    std::int64_t rows(int shard, int chunk) const { return pieces_.gemm(std::array{shard}, chunk).m; }
+
     /// Owner of the shard that the rank at `at` sends at `step`: that many positions back.
     int shard_of(std::size_t at, std::size_t step) const {
         return ring_[(at + ring_.size() - step) % ring_.size()];
@@ -58,9 +62,11 @@ private:
     /// Fraction of the GEMM at `at` that is done after chunk `chunk` of the shard sent at `step`.
     double made(std::size_t at, std::size_t step, int chunk) const {
         const std::size_t end = at + ring_.size();
-        std::int64_t rows = rows_before_[end] - rows_before_[end - step + 1];
-        for (int c = 0; c <= chunk; ++c) rows += pieces_.gemm(std::array{shard_of(at, step)}, c).m;
-        return static_cast<double>(rows) / static_cast<double>(pieces_.pair().gemm.m);
+        const std::size_t shard = static_cast<std::size_t>(shard_of(at, step)),
+                          chunks = static_cast<std::size_t>(pieces_.chunks());
+        const std::int64_t stored = rows_before_[end] - rows_before_[end - step + 1] +
+                                    rows_through_[shard * chunks + static_cast<std::size_t>(chunk)];
+        return static_cast<double>(stored) / static_cast<double>(pieces_.pair().gemm.m);
     }
 
     /// The sends of all ranks in a step; from the second step on, each waits for the
@@ -111,6 +117,7 @@ private:
     Transfers stores_, sends_, gathers_;
     const std::vector<int>& ring_;
     std::vector<std::int64_t> rows_before_{0};  ///< of the shards before a position, twice around the ring
+    std::vector<std::int64_t> rows_through_;    ///< of a shard's chunks up to one of them, by shard and chunk
     std::vector<TaskId> gemms_;                 ///< by position in the ring
     std::vector<std::vector<TaskId>> arrived_;  ///< the last step's, by position and chunk
 };
