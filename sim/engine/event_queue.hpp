@@ -32,7 +32,7 @@ inline Femtoseconds date_after(Femtoseconds now, Femtoseconds delay) {
     return delay < end_of_time - now ? now + delay : end_of_time;
 }
 
-enum class Phase : std::uint8_t {
+enum class EventKind : std::uint8_t {
     launch,
     setup,
     late_ranks,
@@ -47,16 +47,16 @@ enum class Phase : std::uint8_t {
 /// The end of a phase of a task, in 16 bytes.
 struct Event {
     Femtoseconds date = 0;
-    std::uint64_t order = 0;  ///< of the events of one date: task, phase, detail
+    std::uint64_t order = 0;  ///< of the events of one date: task, kind, detail
 
     static constexpr unsigned detail_bits = 28, task_shift = 32;
     Event() = default;
-    Event(Femtoseconds date, TaskId task, Phase phase, std::size_t detail)
+    Event(Femtoseconds date, TaskId task, EventKind kind, std::size_t detail)
         : date(date),
-          order(std::uint64_t(task) << task_shift | std::uint64_t(phase) << detail_bits | detail) {}
+          order(std::uint64_t(task) << task_shift | std::uint64_t(kind) << detail_bits | detail) {}
 
     TaskId task() const { return order >> task_shift; }
-    Phase phase() const { return static_cast<Phase>(order >> detail_bits & 0xfU); }
+    EventKind kind() const { return static_cast<EventKind>(order >> detail_bits & 0xfU); }
     /// body: version of the body, other versions are void; handoff: its kind; flag: its stop.
     std::uint32_t detail() const { return static_cast<std::uint32_t>(order & ((1U << detail_bits) - 1)); }
 };

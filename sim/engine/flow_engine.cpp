@@ -63,19 +63,19 @@ private:
     Femtoseconds date(Seconds delay = {}) const { return later(now_, delay); }
     static Seconds time(Femtoseconds date) { return to_seconds(date); }
 
-    void at(Femtoseconds date, TaskId task, Phase phase, std::size_t detail = 0) {
-        const Event event(date, task, phase, detail);
+    void at(Femtoseconds date, TaskId task, EventKind kind, std::size_t detail = 0) {
+        const Event event(date, task, kind, detail);
         if (date == now_) return at_once_.push_back(event);
         later_.push(event);
     }
 
     /// The end of a body that got slower after this event was queued is put off: the event happens later.
     bool is_put_off(const Event& event) {
-        if (event.phase() != Phase::body) return false;
+        if (event.kind() != EventKind::body) return false;
         Body& body = this->body(event.task());
         if (body.ends <= now_) return false;
         body.queued = body.ends;
-        later_.push({body.ends, event.task(), Phase::body, event.detail()});
+        later_.push({body.ends, event.task(), EventKind::body, event.detail()});
         return true;
     }
 
@@ -122,7 +122,7 @@ private:
             body.ends = date_after(now_, std::max<Femtoseconds>(to_femtoseconds(Seconds(seconds)), 1));
             if (body.ends > body.queued) continue;  // is_put_off() moves its event
             body.queued = body.ends;
-            later_.push({body.ends, task, Phase::body, ++body.version});
+            later_.push({body.ends, task, EventKind::body, ++body.version});
         }
     }
 

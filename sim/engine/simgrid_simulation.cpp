@@ -113,8 +113,8 @@ private:
     Date date(Seconds delay = {}) const { return date_of(now() + delay); }
 
     // One timer for all events of a date. SimGrid's clock may be a rounding away from the date.
-    void at(Date at, TaskId task, Phase phase, std::size_t detail = 0) {
-        const Event event(0, task, phase, detail);
+    void at(Date at, TaskId task, EventKind kind, std::size_t detail = 0) {
+        const Event event(0, task, kind, detail);
         const double date = time(at).si();
         if (at_work_ && date == date_) return at_once_.push_back(event);
         std::vector<Event>& due = agenda_[date];
@@ -160,7 +160,7 @@ private:
         exec->set_name(std::to_string(task));
         exec->set_hosts(hosts);
         exec->set_flops_amounts(amounts);
-        stretches_.emplace(exec.get(), Event(0, task, Phase::body, body(task).version));
+        stretches_.emplace(exec.get(), Event(0, task, EventKind::body, body(task).version));
         body(task).exec = exec;
         started_.push_back(exec);
         exec->vetoable_start();
@@ -218,7 +218,7 @@ private:
 
     void completed(const s4u::Activity& activity) {
         const Event& event = stretches_.at(&activity);
-        at(date(), event.task(), event.phase(), event.detail());
+        at(date(), event.task(), event.kind(), event.detail());
     }
 
     SimgridReached& reached_;

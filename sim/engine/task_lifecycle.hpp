@@ -19,7 +19,7 @@ namespace overlap {
 ///     Date date(Seconds delay = {}) const;  // now, or `delay` later
 ///     static Date later(Date, Seconds delay);
 ///     static Seconds time(Date);
-///     void at(Date, TaskId, Phase, std::size_t detail = 0);  // now: at_once_
+///     void at(Date, TaskId, EventKind, std::size_t detail = 0);  // now: at_once_
 ///     void happens(const Event&);       // now
 ///     bool run_body(TaskId);            // from body(task).done to its goal; false: the body takes no time
 ///     void halt_body(TaskId);           // one that runs
@@ -27,7 +27,7 @@ namespace overlap {
 ///     void hold(const Hold&);
 ///     void give_back(const Hold&);
 ///
-/// run_body() ends in a Phase::body with the version that the body has then. Pace: what the engine keeps for
+/// run_body() ends in a EventKind::body with the version that the body has then. Pace: what the engine keeps for
 /// each body.
 template <class Engine, class Pace>
 class TaskLifecycle {
@@ -87,13 +87,13 @@ protected:
     Body& body(TaskId task) { return bodies_[costs_.class_of(task)]; }
     const Body& body(TaskId task) const { return bodies_[costs_.class_of(task)]; }
     bool is_void(const Event& event) const {
-        return event.phase() == Phase::body && event.detail() != body(event.task()).version;
+        return event.kind() == EventKind::body && event.detail() != body(event.task()).version;
     }
 
 private:
     Engine& engine() { return static_cast<Engine&>(*this); }
-    void after(Seconds delay, TaskId task, Phase phase, std::size_t detail = 0) {
-        engine().at(engine().date(delay), task, phase, detail);
+    void after(Seconds delay, TaskId task, EventKind kind, std::size_t detail = 0) {
+        engine().at(engine().date(delay), task, kind, detail);
     }
 
     void carry_out(const Dispatcher::Next& next) {
@@ -104,13 +104,13 @@ private:
         for (const TaskId task : next.resume) resume_body(task);
         for (const TaskId task : next.set_up) set_up(task);
         for (const TaskId task : next.launch) launch(task);
-        for (const auto& [task, date] : next.released) engine().at(date, task, Phase::release);
+        for (const auto& [task, date] : next.released) engine().at(date, task, EventKind::release);
     }
 
     void launch(TaskId task) {
         times_[task].start = engine().now();
         after(ends_.launch_time(task, times_[task].start, stream_free(task), dispatcher_.launch_time(task)),
-              task, Phase::launch);
+              task, EventKind::launch);
     }
 
     void set_up(TaskId task) {
@@ -119,31 +119,31 @@ private:
         if (costs_[task].launch.ahead) times_[task].start = std::max(times_[task].start, stream_free(task));
         const Seconds setup = dispatcher_.setup(task);
         if (setup == Seconds()) return start_body(task);
-        after(setup, task, Phase::setup);
+        after(setup, task, EventKind::setup);
     }
 
     void happen(const Event& event) {
         const TaskId task = event.task();
         if (is_void(event)) return;
         engine().happens(event);
-        switch (event.phase()) {
-            case Phase::launch:
+        switch (event.kind()) {
+            case EventKind::launch:
                 return carry_out(dispatcher_.launched(task));
-            case Phase::setup:
+            case EventKind::setup:
                 return start_body(task);
-            case Phase::late_ranks:
+            case EventKind::late_ranks:
                 return begin_body(task);
-            case Phase::body:
+            case EventKind::body:
                 return dispatcher_.ends_next(task) ? end_body(task) : stop_body(task);
-            case Phase::completion:
+            case EventKind::completion:
                 return end(task, engine().date());
-            case Phase::event:
+            case EventKind::event:
                 return leave_stream(task, dispatcher_.stream_left(task));
-            case Phase::handoff:
+            case EventKind::handoff:
                 return carry_out(dispatcher_.handed_over(task, static_cast<Handoff>(event.detail())));
-            case Phase::release:
+            case EventKind::release:
                 return carry_out(dispatcher_.released(task));
-            case Phase::flag:
+            case EventKind::flag:
                 return carry_out(dispatcher_.flagged(task, event.detail(), engine().date()));
         }
     }
@@ -153,7 +153,7 @@ private:
         for (const Hold& hold : costs_[task].holds) engine().hold(hold);
         const Seconds late_ranks = dispatcher_.late_ranks(task);
         if (late_ranks == Seconds()) return begin_body(task);
-        after(late_ranks, task, Phase::late_ranks);
+        after(late_ranks, task, EventKind::late_ranks);
     }
 
     void begin_body(TaskId task) {
@@ -168,7 +168,7 @@ private:
         if (body.running) halt(task, engine().progress(task));
         body.goal = dispatcher_.next_stop(task);
         body.running = engine().run_body(task);
-        if (!body.running) after(Seconds(), task, Phase::body, body.version);
+        if (!body.running) after(Seconds(), task, EventKind::body, body.version);
     }
 
     void halt(TaskId task, double done) {
@@ -182,7 +182,7 @@ private:
         halt(task, body(task).goal);
         if (dispatcher_.is_numbered(task)) {
             const std::size_t stop = dispatcher_.stop_number(task);
-            if (dispatcher_.flags(stop)) after(costs_[task].handoffs.flag, task, Phase::flag, stop);
+            if (dispatcher_.flags(stop)) after(costs_[task].handoffs.flag, task, EventKind::flag, stop);
         }
         carry_out(dispatcher_.reached(task));
     }
@@ -197,7 +197,7 @@ private:
             carry_out(dispatcher_.body_done(task, true));
         else
             leave_stream(task, dispatcher_.body_done(task));
-        if (ending.event > Seconds()) after(ending.event, task, Phase::event);
+        if (ending.event > Seconds()) after(ending.event, task, EventKind::event);
         for (const auto& [other, delay] : ending.seen) end_after(delay, other);
     }
 
@@ -209,7 +209,7 @@ private:
     }
 
     void end_after(Seconds delay, TaskId task) {
-        if (delay > Seconds() && ends_.keeps_stream(task)) return after(delay, task, Phase::completion);
+        if (delay > Seconds() && ends_.keeps_stream(task)) return after(delay, task, EventKind::completion);
         end(task, engine().date(delay));
     }
 
@@ -224,7 +224,7 @@ private:
             if (!dispatcher_.hands_over(task, kind)) continue;
             const Date over = Engine::later(at, latency(costs_[task], kind)), now = engine().date();
             if (kind == Handoff::flag && over > now)
-                engine().at(over, task, Phase::handoff, static_cast<std::size_t>(kind));
+                engine().at(over, task, EventKind::handoff, static_cast<std::size_t>(kind));
             else
                 carry_out(dispatcher_.handed_over(task, kind, over, now));
         }

@@ -8,15 +8,15 @@
 
 namespace overlap::test::event_queue_test {
 
-TEST_CASE("an event holds its task, phase and detail") {
+TEST_CASE("an event holds its task, kind and detail") {
     const std::uint32_t most = (1U << Event::detail_bits) - 1;
-    const Event event(7, UINT32_MAX, Phase::flag, most);
+    const Event event(7, UINT32_MAX, EventKind::flag, most);
     CHECK(event.date == 7);
     CHECK(event.task() == UINT32_MAX);
-    CHECK(event.phase() == Phase::flag);
+    CHECK(event.kind() == EventKind::flag);
     CHECK(event.detail() == most);
-    // Of one date, the lower task goes first, whatever its phase.
-    CHECK(Event(7, 1, Phase::flag, most).order < Event(7, 2, Phase::launch, 0).order);
+    // Of one date, the lower task goes first, whatever its kind.
+    CHECK(Event(7, 1, EventKind::flag, most).order < Event(7, 2, EventKind::launch, 0).order);
 }
 
 // Against a map. Few dates, so that chains grow, break off, and are taken while others of their date exist; or many,
@@ -30,7 +30,7 @@ TEST_CASE("events come by date, all of one date at once") {
     std::size_t taken = 0;
     for (unsigned round = 0; round < 1000; ++round) {
         for (unsigned pushes = random() % 8; pushes > 0; --pushes) {
-            const Event event(now + 1 + random() % dates, random() % 100, Phase::body, random() % 3);
+            const Event event(now + 1 + random() % dates, random() % 100, EventKind::body, random() % 3);
             queue.push(event);
             expected[event.date].insert(event.order);
         }
@@ -55,11 +55,13 @@ TEST_CASE("events come by date, all of one date at once") {
 TEST_CASE("event queue: void events that have piled up are forgotten, all others stay") {
     EventQueue queue(2);
     const auto is_void = [](const Event& event) { return event.detail() < 8; };
-    for (unsigned version = 0; version < 4; ++version) queue.push({10 + version, 1, Phase::body, version});
+    for (unsigned version = 0; version < 4; ++version)
+        queue.push({10 + version, 1, EventKind::body, version});
     queue.tidy(is_void);  // four events of two tasks: not worth a look
     CHECK(queue.next_date() == 10);
-    for (unsigned version = 4; version < 10; ++version) queue.push({10 + version, 1, Phase::body, version});
-    queue.push({19, 0, Phase::body, 8});
+    for (unsigned version = 4; version < 10; ++version)
+        queue.push({10 + version, 1, EventKind::body, version});
+    queue.push({19, 0, EventKind::body, 8});
     queue.tidy(is_void);
     CHECK(queue.next_date() == 18);
     std::vector<Event> events;
