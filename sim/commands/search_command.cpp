@@ -20,8 +20,7 @@ namespace {
 struct SearchFlags {
     WorkloadFlags workload;
     std::string topology, host, save, format = "text", kernels = "library", executable = "any";
-    std::vector<std::string> agents, what_if,
-        free{"sizes", "merging", "order", "agent", "direction", "streams"};
+    std::vector<std::string> agents, what_if, free{"sizes", "merging", "order", "streams"};
     bool steady = false;
     std::uint64_t staging = 0;
     SearchOptions options;
@@ -98,8 +97,8 @@ void add_search_command(CLI::App& app) {
     command
         ->add_option(
             "--vary", flags->free,
-            "What may change, all else stays as in a listed schedule: sizes, merging, order, agent, direction, streams (default: "
-            "these); also units (masks of compute units) and second_gemm_stream, which were measured in few programs")
+            "What may change, all else stays as in a listed schedule: sizes, merging, order, streams (default: these); also agent "
+            "(copy kernels), direction, units (masks of compute units) and second_gemm_stream, whose prices are less sure")
         ->delimiter(',');
     add_what_if_flag(*command, flags->what_if);
     command->add_option("--host", flags->host, "Who enqueues: a file, or a name in configs/hosts");
