@@ -52,8 +52,9 @@ private:
                 p.peak_rate = p.peak_rate * (units / p.compute_units);
                 p.compute_units = units;
             }
-            GroupedEstimate result =
-                estimate_grouped(rows, n, k, weight_bytes(kernel_format(shape.dtype)), p);
+            const double element = weight_bytes(kernel_format(shape.dtype));
+            const double weight = shape.weight_bits > 0 ? shape.weight_bits / 8 : element;
+            GroupedEstimate result = estimate_grouped(rows, n, k, {weight, element}, p);
             result.body += gemm.launch;
             return result;
         }

@@ -24,10 +24,8 @@ GemmEstimate estimate_of(const GemmShape& shape, Problem problem, const GemmPara
     const double quantised = quantise > 0 ? unquantised_bytes(problem) + problem.a : 0;
     const double hot = std::max(body, busy);
     const double slowed = 1 + p.sustained_slowdown * hot / (hot + p.sustained_time.si());
-    // The power cap lowers the clock of the units, not that of memory. Fits without `memory_start` slow both.
-    const double whole = p.memory_start.si() > 0
-                             ? quantise + smooth_max(compute * slowed, memory, p.overlap_exponent) + reduction
-                             : body * slowed;
+    // The power cap lowers the clock of the units, not that of memory.
+    const double whole = quantise + smooth_max(compute * slowed, memory, p.overlap_exponent) + reduction;
     const double full = std::floor(chosen.waves);
     const double tiles = problem.batch * chosen.rows * chosen.columns * chosen.split;
     // Before the last wave

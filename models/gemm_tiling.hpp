@@ -38,14 +38,15 @@ inline Problem describe(const GemmShape& shape, const GemmParameters& p, bool wa
     const auto m = static_cast<double>(shape.m), n = static_cast<double>(shape.n),
                k = static_cast<double>(shape.k), batch = static_cast<double>(shape.batch);
     const double operand = element_size(shape.dtype).si(),
-                 output = element_size(output_type(shape.dtype)).si();
+                 output = element_size(output_type(shape.dtype)).si(),
+                 weight = shape.weight_bits > 0 ? shape.weight_bits / 8 : operand;
     return {batch,
             m,
             n,
             k,
             operand,
             batch * (m * k * operand),
-            batch * (k * n * operand),
+            batch * (k * n * weight),
             batch * (m * n * output),
             1,
             1,

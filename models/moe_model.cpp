@@ -63,7 +63,7 @@ ExpertRows rows_of(const GemmShape& grouped) {
                                 grouped.group_ranks, grouped.imbalance}));
 }
 
-GroupedEstimate estimate_grouped(const ExpertRows& rows, double n, double k, double element,
+GroupedEstimate estimate_grouped(const ExpertRows& rows, double n, double k, const GroupedBytes& bytes,
                                  const MoeParameters& p) {
     const std::array<double, 5> efficiency{p.efficiency_16, p.efficiency_32, p.efficiency_64,
                                            p.efficiency_128, p.efficiency_256};
@@ -80,8 +80,8 @@ GroupedEstimate estimate_grouped(const ExpertRows& rows, double n, double k, dou
         best.waves = best.tiles / p.compute_units;
     }
     best.hbm_traffic =
-        Bytes(rows.active * n * k * element +
-              rows.rows * (n * moe_activation_bytes + k * std::min(element, moe_activation_bytes)));
+        Bytes(rows.active * n * k * bytes.weight +
+              rows.rows * (n * moe_activation_bytes + k * std::min(bytes.operand, moe_activation_bytes)));
     const double memory = best.hbm_traffic.si() / p.hbm.si();
     best.body = Seconds(gemm_detail::smooth_max(compute, memory, p.overlap_exponent));
     return best;
@@ -89,8 +89,9 @@ GroupedEstimate estimate_grouped(const ExpertRows& rows, double n, double k, dou
 
 Seconds estimate_moe(const MoeShape& shape, const ExpertRows& rows, const MoeParameters& p) {
     const double element = weight_bytes(shape.format), parts = shape.gated ? 2 : 1;
-    const Seconds up = estimate_grouped(rows, parts * shape.inter, shape.hidden, element, p).body;
-    const Seconds down = estimate_grouped(rows, shape.hidden, shape.inter, element, p).body;
+    const GroupedBytes bytes{element, element};
+    const Seconds up = estimate_grouped(rows, parts * shape.inter, shape.hidden, bytes, p).body;
+    const Seconds down = estimate_grouped(rows, shape.hidden, shape.inter, bytes, p).body;
     // Rows are written sorted and read for the sum; the activation reads and writes; tokens are read.
     const Bytes streamed(moe_activation_bytes *
                          (2 * rows.rows * shape.hidden + rows.rows * (parts + 1) * shape.inter +

@@ -37,6 +37,11 @@ struct ExpertRows {
 ExpertRows counted(std::span<const std::int64_t> rows);
 ExpertRows rows_of(const GemmShape& grouped);
 
+/// Bytes of an element of the weights, with its scales, and of the operands.
+struct GroupedBytes {
+    double weight = 2, operand = 2;
+};
+
 struct GroupedEstimate {
     Seconds body;
     Bytes hbm_traffic;
@@ -48,8 +53,8 @@ struct GroupedEstimate {
 ///   compute = tile · (max(waves, 1) + tail, where there is more than one wave), tiles = Σ ⌈rows/tm⌉ · ⌈N/128⌉
 ///   memory  = (weights of the experts that have rows + A + C) / rate
 ///   body    = (compute^p + memory^p)^(1/p), for the fastest tm of 16, 32, 64, 128, 256
-/// Ignored: L2 reuse, clusters, power. `element`: bytes of a weight with its scales.
-GroupedEstimate estimate_grouped(const ExpertRows& rows, double n, double k, double element,
+/// Ignored: L2 reuse, clusters, power.
+GroupedEstimate estimate_grouped(const ExpertRows& rows, double n, double k, const GroupedBytes& bytes,
                                  const MoeParameters& parameters);
 
 /// A fused MoE forward of one GPU: sort, grouped GEMM up (and gate), activation, grouped GEMM down, weighted sum.

@@ -90,7 +90,7 @@ std::vector<std::string> notes_of(const Model& model, const std::vector<StepStud
     std::vector<std::string> notes = model.notes;
     notes.emplace_back("layers do not overlap with one another");
     const StepShape& shape = steps.front().shape;
-    if (std::ranges::any_of(model.shapes, [](const LayerShape& shape) { return shape.scan.columns > 0; }))
+    if (std::ranges::any_of(model.shapes, [](const LayerShape& layer) { return layer.scan.columns > 0; }))
         notes.emplace_back(
             "scans of linear attention, Mamba and convolutions are priced by the memory that they move: a lower bound");
     if (const std::string much = memory_note(model, steps, machine); !much.empty()) notes.push_back(much);
@@ -188,6 +188,21 @@ ModelReport study_list(const ModelFlags& flags, StudyOptions& options, const Mac
     return report;
 }
 
+/// PyTorch's linear quantises A itself. Where a device has such GEMMs beside those whose A is quantised before,
+/// training takes them, and the note says so.
+void take_training_library(DType dtype, const ConfigFolder& folder, StudyOptions& options, Model& model) {
+    const std::string key = "device.gemm_library", library = "torch_linear";
+    Json& what_if = options.run.what_if;
+    if (what_if.contains(key)) return;
+    const std::optional<ConfigFile> file = folder.machine_files(options.run.topology).calibration;
+    if (!file ||
+        !file->json.contains(Json::json_pointer("/gemm_libraries/" + library + "/" + name_of(dtype))))
+        return;
+    what_if[key] = library;
+    model.notes.push_back("GEMMs in " + name_of(dtype) + " by " + library +
+                          ", which quantises A (--what-if device.gemm_library=mixed: quantised before)");
+}
+
 /// All but the confidence; sets the clock of `options`. `quiet`: without progress.
 ModelReport studied(const ModelFlags& flags, const ConfigFolder& folder, StudyOptions& options,
                     Resolver& resolver, bool quiet = false) {
@@ -210,6 +225,7 @@ ModelReport studied(const ModelFlags& flags, const ConfigFolder& folder, StudyOp
     if (request.pipeline.virtual_stages() > 1 && !request.global_batch)
         throw UserError(flags_place + ": --pp needs --global-batch");
     take_formats(flags.dtype, machine, request, model);
+    if (request.phase == Phase::training) take_training_library(request.dtype, folder, options, model);
     const Parallelism spread = spread_of(request, machine.topology.gpus());
     std::vector<StepShape> shapes;
     if (request.has_batch())
@@ -253,7 +269,7 @@ bool same_times(const ModelReport& a, const ModelReport& b) {
 /// What the what-if changed, and remarks on it from a run of the most frequent list.
 void add_what_if(const ModelFlags& flags, const ConfigFolder& folder, const StudyOptions& options,
                  Resolver& resolver, ModelReport& report) {
-    if (options.run.what_if.empty()) return;
+    if (flags.what_if.empty()) return;
     const auto is_same = [&](const Json& what_if) {
         StudyOptions other = options;
         other.run.what_if = what_if;
@@ -269,8 +285,46 @@ void add_what_if(const ModelFlags& flags, const ConfigFolder& folder, const Stud
     for (const std::string& note : remarks.notes) spdlog::warn("{}", note);
 }
 
+void execute_serve(const ModelFlags& flags, const ConfigFolder& folder) {
+    for (const char* one : {"--tokens", "--sequence", "--dp", "--pp", "--cp", "--micro-batch",
+                            "--global-batch", "--recompute", "--fsdp"})
+        if (contains(flags.given, one))
+            throw UserError(flags_place + ": " + one +
+                            " is not for --phase serve, which has one copy of the model");
+    if (!flags.write.empty() || !flags.html.empty())
+        throw UserError(flags_place +
+                        ": --phase serve writes no file (--write and --html: prefill or decode)");
+    if (flags.format != "text" && flags.format != "json")
+        throw UserError(flags_place + ": --format " + flags.format +
+                        " is not for --phase serve (allowed: text, json)");
+    StudyOptions options = options_of(flags);
+    Resolver resolver(folder);
+    const ServeLoad load = flags.load.value_or(ServeLoad{});
+    const auto report_of = [&](StepShape step) {
+        ModelFlags one = flags;
+        one.phase = phase_names[static_cast<std::size_t>(step.phase)];
+        one.tokens = {step.tokens};
+        one.request.sequence = step.sequence;
+        ModelReport report = studied(one, folder, options, resolver);
+        report.confidence = confidence_of(report.steps.front(), options, resolver);
+        return report;
+    };
+    Served served{load, report_of(decode_of(load, {})), report_of(prefill_of(load, {}))};
+    const Machine machine = folder.machine(flags.topology, WhatIf(options.run.what_if, flags_place));
+    served.fitting = fitting_sequences(load, served.decode.model, served.decode.steps.front().shape,
+                                       machine.topology.device().hbm_capacity);
+    if (served.fitting < load.concurrency)
+        served.decode.notes.push_back("does not fit: " + std::to_string(served.fitting) + " of " +
+                                      std::to_string(load.concurrency) +
+                                      " sequences fit, so a server would run fewer at a time");
+    if (flags.format == "json") return print(json_text(to_json(served)) + "\n");
+    print_for_people(to_text(served));
+}
+
 void execute(const ModelFlags& flags) {
     const ConfigFolder folder = ConfigFolder::standard();
+    if (flags.phase == "serve") return execute_serve(flags, folder);
+    if (flags.load) throw UserError(flags_place + ": --isl, --osl and --concurrency are for --phase serve");
     if (!flags.write.empty()) {
         if (flags.tokens.size() > 1) throw UserError(flags_place + ": --write takes one number of --tokens");
     }
@@ -289,6 +343,8 @@ void execute(const ModelFlags& flags) {
 std::vector<std::pair<RunConfig, double>> runs_of_step(const ModelFlags& flags, const ConfigFolder& folder) {
     if (flags.tokens.size() > 1)
         throw UserError(flags_place + ": --tokens has several numbers, expected one");
+    if (flags.phase == "serve")
+        throw UserError(flags_place + ": --phase serve is two steps, expected one: prefill or decode");
     StudyOptions options = options_of(flags);
     Resolver resolver(folder);
     return mapped(studied(flags, folder, options, resolver).steps.front().lists, [&](const ListStudy& list) {

@@ -20,8 +20,26 @@ std::shared_ptr<ModelFlags> add_model_flags(CLI::App& app) {
         ->add_option("--tokens", flags->tokens, "Tokens of a step on all GPUs together; several: 4096,16384")
         ->delimiter(',')
         ->check(CLI::Range(std::int64_t{1}, std::int64_t{100'000'000}));
-    command->add_option("--phase", flags->phase, "forward, training, prefill, decode; default forward")
-        ->check(CLI::IsMember(std::vector<std::string>(phase_names.begin(), phase_names.end())));
+    std::vector<std::string> phases(phase_names.begin(), phase_names.end());
+    phases.emplace_back("serve");
+    command
+        ->add_option("--phase", flags->phase,
+                     "forward, training, prefill, decode; serve: a steady load; default forward")
+        ->check(CLI::IsMember(phases));
+    const auto add_load = [&](const char* name, auto member, const char* meaning) {
+        command
+            ->add_option_function<std::int64_t>(
+                name,
+                [flags, member](const std::int64_t& value) {
+                    if (!flags->load) flags->load.emplace();
+                    *flags->load.*member = value;
+                },
+                std::string("Serve: ") + meaning)
+            ->check(CLI::Range(std::int64_t{1}, std::int64_t{10'000'000}));
+    };
+    add_load("--isl", &ServeLoad::input, "tokens of a prompt; default 1024");
+    add_load("--osl", &ServeLoad::output, "tokens of an answer; default 1024");
+    add_load("--concurrency", &ServeLoad::concurrency, "sequences at a time; default 1");
     command
         ->add_option(
             "--sequence", flags->request.sequence,
@@ -96,6 +114,11 @@ std::shared_ptr<ModelFlags> add_model_flags(CLI::App& app) {
             "Operands of GEMMs, or how weights are stored (fp8_block, nvfp4 ...); default: by the model's "
             "quantization_config, else bf16")
         ->check(CLI::IsMember(formats));
+    command
+        ->add_option(
+            "--kv-cache-dtype", flags->request.caches,
+            "Keys and values that decode reads: fp8, bf16; default auto, by the model's quantization_config")
+        ->check(CLI::IsMember({"auto", "fp8", "bf16"}));
     command->add_option("--layers", flags->layers, "Number of layers; default: as many as the model has")
         ->check(CLI::Range(std::int64_t{1}, std::int64_t{100'000}));
     command->add_flag("--known-part", flags->known_part,
@@ -118,10 +141,29 @@ std::shared_ptr<ModelFlags> add_model_flags(CLI::App& app) {
         ->check(CLI::Range(1, most_seeds));
     add_what_if_flag(*command, flags->what_if);
     command->parse_complete_callback([flags, command] {
-        for (const char* name :
-             {"--tokens", "--phase", "--sequence", "--tp", "--ep", "--dp", "--pp", "--vp", "--cp",
-              "--pipeline", "--micro-batch", "--global-batch", "--recompute", "--fsdp", "--imbalance",
-              "--sequence-parallel", "--dtype", "--layers", "--known-part"})
+        for (const char* name : {"--tokens",
+                                 "--phase",
+                                 "--sequence",
+                                 "--tp",
+                                 "--ep",
+                                 "--dp",
+                                 "--pp",
+                                 "--vp",
+                                 "--cp",
+                                 "--pipeline",
+                                 "--micro-batch",
+                                 "--global-batch",
+                                 "--recompute",
+                                 "--fsdp",
+                                 "--imbalance",
+                                 "--sequence-parallel",
+                                 "--dtype",
+                                 "--isl",
+                                 "--osl",
+                                 "--concurrency",
+                                 "--kv-cache-dtype",
+                                 "--layers",
+                                 "--known-part"})
             if (command->count(name) > 0) flags->given.emplace_back(name);
     });
     return flags;

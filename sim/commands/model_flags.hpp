@@ -7,6 +7,7 @@
 
 #include "sim/run/config_folder.hpp"
 #include "sim/run/run_config.hpp"
+#include "sim/transformer/serve.hpp"
 #include "sim/transformer/step_request.hpp"
 
 namespace overlap {
@@ -19,6 +20,7 @@ struct ModelFlags {
     std::vector<std::int64_t> tokens{4096};
     std::optional<std::int64_t> layers;
     StepRequest request;
+    std::optional<ServeLoad> load;  ///< of phase serve
     bool all = false, cool = false, known_part = false;
     int seeds = 3;
     std::vector<std::string> given;  ///< flags that only models have

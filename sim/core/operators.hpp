@@ -28,6 +28,7 @@ struct GemmShape {
     std::int32_t group_choices = 1;  ///< groups that each token goes to (top k)
     double imbalance =
         0;  ///< exponent of the power law of rows over groups (models/expert_rows.hpp); 0: balanced
+    double weight_bits = 0;  ///< of an element of B in memory, with its share of scales; 0: those of dtype
 
     Flops flops() const {
         return Flops(2.0 * static_cast<double>(batch) * static_cast<double>(m) * static_cast<double>(n) *

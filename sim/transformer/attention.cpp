@@ -84,13 +84,15 @@ StreamingWork one_token(const AttentionShape& a, const StepShape& step, const He
     const Whole key = a.latent() ? a.kv_rank + a.rope_dim : a.head_dim,
                 value = a.latent() ? a.kv_rank : a.value_dim;
     const Whole kept = a.latent() ? key : heads.keys * (key + value);
-    StreamingWork work =
-        list.streams(rows * (context * kept + heads.queries * key), rows * heads.queries * value);
+    StreamingWork work = list.streams(rows * heads.queries * key, rows * heads.queries * value);
+    const DType cached = step.stored.fp8_caches ? DType::fp8 : output_type(step.dtype);
+    work.read += matrix_size(rows, context * kept, cached);
     work.flops =
         Flops(2.0 * static_cast<double>(rows * context) * static_cast<double>(heads.queries * (key + value)));
     work.dtype = output_type(step.dtype);
     if (a.latent()) return work;  // no table has a kernel that shares latents: a roofline
     work.attention = call_of(a, step, heads, AttentionKind::decode);
+    work.attention.kv_dtype = cached;
     work.attention.sequences = narrowed<std::int32_t>(rows, "the number of sequences");
     work.attention.tokens = narrowed<std::int32_t>(step.sequence, "the context");
     return work;

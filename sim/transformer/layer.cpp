@@ -161,7 +161,7 @@ std::vector<LayerKind> layer_kinds(const Model& model) {
 
 std::vector<Operator> layer_operators(const Model& model, const StepShape& step, const LayerKind& kind) {
     const LayerShape& layer = kind.shape;
-    OperatorList list(step.dtype);
+    OperatorList list(step);
     list.cast_operands(step);
     const Whole hidden = norm_rows_of(step) * model.hidden;
     const bool exchanged = layer.of_experts() && step.spread.experts > 1;
@@ -200,7 +200,8 @@ std::vector<Operator> head_operators(const Model& model, const StepShape& given)
     StepShape step = given;
     // Megatron-Core and TransformerEngine's recipes train the layers in a narrow type, not what is around them.
     if (casts_operands(step)) step.dtype = output_type(step.dtype);
-    OperatorList list(step.dtype);
+    step.stored = {};
+    OperatorList list(step);
     const Whole rows = rows_of(step), norm_rows = norm_rows_of(step);
     list.add("embedding", list.streams(norm_rows * model.hidden, norm_rows * model.hidden), {});
     list.add("last_norm", list.streams(norm_rows * model.hidden, norm_rows * model.hidden));

@@ -7,9 +7,11 @@ namespace {
 struct Groups {
     Whole of_gpu = 1, ranks = 1, chosen = 1;
     double imbalance = 0;
+    double weight_bits = 0;  ///< of experts alone
 };
 
 GemmShape grouped(GemmShape gemm, const Groups& groups) {
+    if (groups.weight_bits > 0) gemm.weight_bits = groups.weight_bits;
     if (groups.of_gpu == 1) return gemm;
     gemm.groups = narrowed<std::int32_t>(groups.of_gpu, "the number of experts of a GPU");
     gemm.group_ranks = narrowed<std::int32_t>(groups.ranks, "the number of GPUs with experts");
@@ -44,6 +46,8 @@ void add_experts(const Model& model, const ExpertsShape& experts, const StepShap
     const std::int64_t parts = exchanged ? 1 : spread.tensor;  // of an expert's width
     const std::size_t router =
         list.add("router", list.gemm(rows, experts.count + experts.idle, model.hidden), {input});
+    const bool quantised = step.stored.only_experts && step.phase != Phase::training;
+    const double weight_bits = quantised ? step.stored.bits_beside(step.dtype) : 0;
     std::vector<std::size_t> results;
     if (experts.shared_width > 0) {
         add_projections(model, "shared_", rows, model.hidden, experts.shared_width / parts, {input}, list);
@@ -58,15 +62,16 @@ void add_experts(const Model& model, const ExpertsShape& experts, const StepShap
             "dispatch",
             list.collective(CollectiveKind::all_to_all, chosen, columns, false, spread.experts_group()),
             {sent});
-        add_projections(model, "expert_", chosen, columns, experts.width, {arrived}, list,
-                        {experts.count / spread.experts, spread.experts, experts.chosen, step.imbalance});
+        add_projections(
+            model, "expert_", chosen, columns, experts.width, {arrived}, list,
+            {experts.count / spread.experts, spread.experts, experts.chosen, step.imbalance, weight_bits});
         list.add("combine",
                  list.collective(CollectiveKind::all_to_all, chosen, columns, true, spread.experts_group()));
     } else {
         const std::size_t sorted =
             list.add("permute", list.streams(rows * columns, chosen * columns), {sent});
         add_projections(model, "expert_", chosen, columns, experts.width / parts, {sorted}, list,
-                        {experts.count, 1, experts.chosen, step.imbalance});
+                        {experts.count, 1, experts.chosen, step.imbalance, weight_bits});
     }
     results.push_back(list.last());
     const Whole shared = experts.shared_width > 0 && !latent ? rows : Whole(0);

@@ -16,7 +16,10 @@ inline bool casts_operands(const StepShape& step) {
 /// Builds a list of operators. Each needs the one before, unless its caller names others.
 class OperatorList {
 public:
-    explicit OperatorList(DType dtype) : dtype_(dtype) {}
+    explicit OperatorList(const StepShape& step) : dtype_(step.dtype) {
+        if (step.phase != Phase::training && !step.stored.only_experts)
+            weight_bits_ = step.stored.bits_beside(dtype_);
+    }
 
     /// From now on, a kernel casts what a GEMM reads, or before it an all-gather; the GEMM of a weight's gradient has
     /// both of its operands from others.
@@ -41,13 +44,15 @@ public:
     }
     /// Lets an operator wait for an earlier one, too.
     void require(std::size_t op, std::size_t earlier) { operators_[op].needs.push_back(earlier); }
-    /// A GEMM on operands of the list's type.
+    /// A GEMM on operands of the list's type, and weights as they are stored.
     GemmShape gemm(std::int64_t m, std::int64_t n, std::int64_t k, std::int64_t batch = 1) const {
         for (const std::int64_t size : {m, n, k, batch})
             if (size > most_of_gemm)
                 throw UserError("sizes are too large: a GEMM would have a dimension of " +
                                 std::to_string(size) + ", expected at most 1e9");
-        return {m, n, k, dtype_, false, batch};
+        GemmShape shape{m, n, k, dtype_, false, batch};
+        shape.weight_bits = weight_bits_;
+        return shape;
     }
     /// A memory-bound kernel that reads `read` and writes `written` numbers of the type that GEMMs write.
     StreamingWork streams(std::int64_t read, std::int64_t written) const {
@@ -69,7 +74,8 @@ private:
 
     static constexpr std::int64_t most_of_gemm = 1'000'000'000;  // as of lists in files
     DType dtype_;
-    int cast_on_ = 0;  ///< GPUs of a stage; 0: no casts
+    double weight_bits_ = 0;  ///< GemmShape::weight_bits
+    int cast_on_ = 0;         ///< GPUs of a stage; 0: no casts
     std::vector<Operator> operators_;
 };
 

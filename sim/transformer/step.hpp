@@ -62,7 +62,7 @@ struct StepShape {
     DType dtype = DType::bf16;
     Parallelism spread = {};
     double imbalance = 0;      ///< exponent of the power law by which tokens go to experts; 0: balanced
-    WeightFormat stored = {};  ///< of the layers' weights in memory, in inference
+    WeightFormat stored = {};  ///< of the layers' weights in memory, and of caches, in inference
     Recompute recompute = Recompute::none;
     Pipeline pipeline = {};    ///< `tokens` are those of one micro-batch of each copy of the model
     bool accumulates = false;  ///< gradients are kept for the next micro-batch: no sums of them, no optimiser

@@ -123,7 +123,9 @@ StepShape step_of_batch(const StepRequest& request, const Model& model, const Pa
     return step;
 }
 
-void take_formats(const std::string& dtype, const Machine& machine, StepRequest& request, Model& model) {
+namespace {
+
+void take_operands(const std::string& dtype, const Machine& machine, StepRequest& request, Model& model) {
     if (contains(dtype_names, dtype)) {
         request.dtype = static_cast<DType>(place_of(dtype_names, dtype));
         if (model.stored.is_set())
@@ -147,8 +149,17 @@ void take_formats(const std::string& dtype, const Machine& machine, StepRequest&
                        " (" + (dtype.empty() ? "quantization_config" : "--dtype") + "): memory by that";
     note += ", GEMMs in " + name_of(request.dtype);
     if (!has_rate) note += ", as " + device.name + " has no rate for " + name_of(format.operands);
-    if (request.dtype == DType::bf16) note += ", which read 16 bits a weight";
     model.notes.push_back(note);
+}
+
+}  // namespace
+
+void take_formats(const std::string& dtype, const Machine& machine, StepRequest& request, Model& model) {
+    take_operands(dtype, machine, request, model);
+    request.stored.fp8_caches =
+        request.caches == "fp8" || (request.caches == "auto" && model.stored.fp8_caches);
+    if (request.stored.fp8_caches && request.phase == Phase::decode)
+        model.notes.emplace_back("keys and values are read in 8 bits");
 }
 
 bool is_layer_request(const Json& workload) {

@@ -13,6 +13,7 @@ struct StepRequest {
     Phase phase = Phase::forward;
     DType dtype = DType::bf16;
     WeightFormat stored = {};
+    std::string caches = "auto";  ///< auto: as the model's quantization_config says; or fp8, bf16
     std::optional<std::int64_t> sequence;
     std::optional<int> tensor, experts, data;
     bool sequence_parallel = false, sharded = false;

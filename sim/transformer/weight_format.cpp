@@ -112,7 +112,7 @@ WeightFormat read_weight_format(ConfigObject config, std::vector<std::string>& n
                             " is not read: weights count as --dtype says");
         if (value_in(found, {"kv_cache_scheme"}).is_object() ||
             !text_in(found, "kv_cache_quant_algo").empty())
-            notes.emplace_back("keys and values are stored in 8 bits; they are priced in 16");
+            format.fp8_caches = true;
         return format;
     }
     return {};

@@ -14,9 +14,12 @@ struct WeightFormat {
     double bits = 0;               ///< of a weight with its share of scales
     DType operands = DType::bf16;  ///< of GEMMs on such weights
     bool only_experts = false;     ///< the others are in 16 bits
+    bool fp8_caches = false;       ///< keys and values are in 8 bits
 
     bool is_set() const { return !name.empty(); }
     double bytes() const { return bits / 8; }
+    /// GemmShape::weight_bits of GEMMs on operands of a type.
+    double bits_beside(DType type) const { return bits == 8 * element_size(type).si() ? 0 : bits; }
 };
 
 /// The names that --dtype takes besides those of operands.

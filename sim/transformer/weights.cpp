@@ -118,7 +118,7 @@ void add_all(const std::vector<Operator>& operators, OperatorList& list, const s
 
 std::vector<Operator> with_weights(const StepShape& step, std::vector<Operator> forward,
                                    const std::vector<HeldWeights>& weights, WeightsOf whose) {
-    OperatorList list(step.dtype);
+    OperatorList list(step);
     Weights held(step, weights, list);
     const bool sharded = step.spread.sharded, of_neighbour = whose == WeightsOf::neighbour;
     std::vector<std::size_t> gathers;

@@ -20,6 +20,7 @@ InputKeys<GemmShape> gemm_keys() {
         InputKey<G>(field<&G::group_ranks>("group_ranks", "GPUs that have so many groups each (expert parallelism); the busiest is priced.").plain_in({1, 65536}).optional().only_with("groups")).written_if(of_groups),
         InputKey<G>(field<&G::group_choices>("group_choices", "Groups that each token goes to (top k).").plain_in({1, 65536}).optional().only_with("groups")).written_if(of_groups),
         InputKey<G>(field<&G::imbalance>("imbalance", "Exponent of the power law by which rows are spread over groups; 0: evenly.").plain_in({0, 10}).optional().only_with("groups")).written_if(of_groups),
+        InputKey<G>(field<&G::weight_bits>("weight_bits", "Bits of an element of B in memory, with its share of scales, where the kernel widens it: 4.25 of MXFP4. Default: those of dtype.").plain_in({1, 64}).optional()).written_if([](const G& gemm) { return gemm.weight_bits > 0; }),
         InputKey<G>(field<&G::batch>("batch", "GEMMs in one kernel, each with its own operands.").plain_in(dimension).optional()).written_if([](const G& gemm) { return gemm.batch > 1; })};
     return keys;
 }

@@ -92,18 +92,21 @@ TEST_CASE("a grouped GEMM pads each expert's rows to tiles and reads the weights
     const ExpertRows rows = counted(Rows{64, 0, 65});
     CHECK(rows.experts == 3);
     CHECK(rows.active == 2);
-    const GroupedEstimate few = estimate_grouped(rows, 256, 1000, 2, p);
+    const GroupedEstimate few = estimate_grouped(rows, 256, 1000, {2, 2}, p);
     CHECK(to_microseconds(few.body) == Approx(16.777).epsilon(1e-3));
     CHECK(few.tiles == 6);
     // 2 experts' weights of 256 · 1000, and 129 rows of 1000 in and 256 out, 2 bytes each.
     CHECK(few.hbm_traffic.si() == 2 * (2 * 256 * 1000 + 129 * (1000 + 256)));
+    // Weights of half a byte are a quarter of that; rows stay.
+    CHECK(estimate_grouped(rows, 256, 1000, {0.5, 2}, p).hbm_traffic.si() ==
+          0.5 * 2 * 256 * 1000 + 2 * 129 * (1000 + 256));
     // 300 tiles on 100 units are 3 waves, and a tail of half a wave.
     p.tail = 0.5;
-    CHECK(to_microseconds(estimate_grouped(counted(Rows{300 * 64}), 128, 1000, 2, p).body) ==
+    CHECK(to_microseconds(estimate_grouped(counted(Rows{300 * 64}), 128, 1000, {2, 2}, p).body) ==
           Approx(3.5 * 16.777).epsilon(1e-3));
     // Memory alone: 1.3 MB at 1 GB/s take 1.3 ms.
     p.hbm = gigabytes_per_second(1);
-    CHECK(to_microseconds(estimate_grouped(rows, 256, 1000, 2, p).body) ==
+    CHECK(to_microseconds(estimate_grouped(rows, 256, 1000, {2, 2}, p).body) ==
           Approx(2 * (2 * 256 + 129 * 1.256)).epsilon(1e-3));
 }
 

@@ -246,15 +246,27 @@ TEST_CASE("memory of weights as they are stored, by hand") {
     // Embedding and output projection in 2 bytes, the rest in 8 bits and a scale of 32 bits for 128 x 128 weights.
     const double head = 2.0 * 128256 * 4096, layers = 8'030'261'248.0 - head - 4096;
     CHECK(least_memory(llama, step).si() == Approx(2 * head + layers * (1 + 4.0 / 16384)).epsilon(1e-12));
-    // gpt-oss: experts in 4.25 bits, attention in 2 bytes.
+    // gpt-oss: experts in 4.25 bits, attention in 2 bytes, as its file says.
     config = shipped_config("gpt_oss_20b");
-    config["quantization_config"] = {{"quant_method", "mxfp4"},
-                                     {"modules_to_not_convert", {"model.layers.*.self_attn"}}};
     const Model oss = model_of(config);
     step.stored = oss.stored;
     CHECK(oss.stored.only_experts);
     const double experts = 24 * 32 * (3.0 * 2880 * 2880 + 3 * 2880), all = 20'914'757'184.0 - 2880;
     CHECK(least_memory(oss, step).si() == Approx(2 * (all - experts) + experts * 4.25 / 8).epsilon(1e-12));
+    // GEMMs of experts read them so, those of attention do not.
+    for (const Operator& op : layer_operators(oss, step, layer_kinds(oss).front()))
+        if (const auto* gemm = std::get_if<GemmShape>(&op.work))
+            CHECK(gemm->weight_bits == (op.name.starts_with("expert_") ? 4.25 : 0));
+    // Keys and values in 8 bits are half of what decode reads.
+    step = step_of(Phase::decode, 8, 4096, alone);
+    const auto read = [&] {
+        const std::vector<Operator> ops = layer_operators(llama, step, layer_kinds(llama).front());
+        return std::get<StreamingWork>(std::ranges::find(ops, "attention", &Operator::name)->work).read.si();
+    };
+    const double queries = 2.0 * 8 * 4096, kept = 2.0 * 8 * 4096 * 2 * 8 * 128;
+    CHECK(read() == Approx(queries + kept));
+    step.stored.fp8_caches = true;
+    CHECK(read() == Approx(queries + kept / 2));
 }
 
 }  // namespace overlap::test::model_families_test

@@ -45,9 +45,10 @@ Seconds kernel_price(const KernelRow& row, const DecodeParameters& p) {
 }
 template <>
 Seconds kernel_price(const KernelRow& row, const MoeParameters& p) {
+    const double element = weight_bytes(row.format);
     if (const auto* gemm = std::get_if<GemmShape>(&row.work))
         return row.launch + estimate_grouped(row.rows, static_cast<double>(gemm->n),
-                                             static_cast<double>(gemm->k), weight_bytes(row.format), p)
+                                             static_cast<double>(gemm->k), {element, element}, p)
                                 .body;
     return estimate_moe(std::get<MoeShape>(row.work), row.rows, p);
 }
