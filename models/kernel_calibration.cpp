@@ -35,6 +35,11 @@ std::string prefill_format(DType products, DType cache) {
     return first == second ? first : first + "_" + second;
 }
 
+std::string exchange_kernel(const ExpertExchange& exchange) {
+    return std::string("deepep_") + (exchange.is_low_latency() ? "low_latency_" : "") +
+           exchange_phase_names[static_cast<std::size_t>(exchange.phase)];
+}
+
 std::string attention_fit(const KernelCalibration& fits, const AttentionCall& call) {
     if (call.kind == AttentionKind::decode) {
         const std::string format = kernel_format(call.kv_dtype);
@@ -49,7 +54,8 @@ KernelCalibration read_kernel_calibration(const ConfigFile& file) {
     ConfigObject config = file.view();
     return {read_kernel_group<PrefillParameters>(config, kernel_groups[0]),
             read_kernel_group<DecodeParameters>(config, kernel_groups[1]),
-            read_kernel_group<MoeParameters>(config, kernel_groups[2])};
+            read_kernel_group<MoeParameters>(config, kernel_groups[2]),
+            read_kernel_group<ExchangeParameters>(config, kernel_groups[3])};
 }
 
 Json kernel_group_schema(const std::string& group) {
@@ -60,6 +66,8 @@ Json kernel_group_schema(const std::string& group) {
     if (group == kernel_groups[1])
         return kernel_schema_of<DecodeParameters>(
             "Decode attention by number format of the cache (bf16_kernel: of the kernel alone).");
+    if (group == kernel_groups[3])
+        return kernel_schema_of<ExchangeParameters>("All-to-alls of expert parallelism by DeepEP's kernels.");
     return kernel_schema_of<MoeParameters>(
         "Grouped GEMMs and fused MoE kernels by number format of the operands.");
 }

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "models/attention_model.hpp"
+#include "models/expert_exchange.hpp"
 #include "models/moe_model.hpp"
 #include "sim/core/dtype.hpp"
 #include "sim/topology/derived_values.hpp"
@@ -16,11 +17,15 @@ struct KernelCalibration {
     std::map<std::string, PrefillParameters> prefill;
     std::map<std::string, DecodeParameters> decode;
     std::map<std::string, MoeParameters> moe;  ///< by format of the operands: "bf16", "fp8_block", …
+    std::map<std::string, ExchangeParameters> exchange;  ///< by kernel: exchange_kernel()
 };
 
 /// "bf16", or "bf16_fp8": products in bf16 and a cache in fp8. fp16 counts as bf16.
 std::string prefill_format(DType products, DType cache);
 std::string kernel_format(DType dtype);
+
+/// "deepep_dispatch", "deepep_combine", "deepep_low_latency_dispatch" or "deepep_low_latency_combine".
+std::string exchange_kernel(const ExpertExchange& exchange);
 
 /// Suffixes in the names of fits: to attention's kernel alone, and to that kernel's backward pass. A fit without such
 /// a suffix is of the public tables' operator, which also rotates queries and keys and writes the cache.
@@ -35,7 +40,7 @@ const P* find_fit(const std::map<std::string, P>& fits, const std::string& forma
     return found == fits.end() ? nullptr : &found->second;
 }
 
-/// The three groups of a calibration file; each may be missing. Throws UserError.
+/// The four groups of a calibration file; each may be missing. Throws UserError.
 KernelCalibration read_kernel_calibration(const ConfigFile& file);
 
 /// Schema of one of `kernel_groups`.

@@ -1,10 +1,12 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <set>
 #include <utility>
 
 #include "models/library_kernel.hpp"
 #include "models/settled_clock.hpp"
+#include "sim/topology/islands.hpp"
 
 namespace overlap {
 namespace {
@@ -24,6 +26,7 @@ public:
     Cost cost(const Task& task, const Machine& machine) const override {
         const auto& work = std::get<CollectiveKernelWork>(task.work);
         const DeviceSpec& device = machine.topology.device();
+        if (work.kernel == CollectiveKernel::deepep) return exchange_cost(work, task.gpu, machine);
         if (work.kernel != CollectiveKernel::library) return all_reduce_cost(work, task.gpu, machine);
         const auto fit = device.collective_library.collectives.find(work.kind);
         if (fit == device.collective_library.collectives.end()) {
@@ -107,6 +110,33 @@ private:
         return cost;
     }
 
+    /// By DeepEP (estimate_exchange). On links a token goes once to each of its nodes, and in each node to its GPUs.
+    static Cost exchange_cost(const CollectiveKernelWork& work, int gpu, const Machine& machine) {
+        const ExpertExchange& exchange = work.exchange;
+        const Topology& topology = machine.topology;
+        const int per_node = island_size(topology), node = gpu / per_node;
+        const std::vector<int> peers = peers_of(gpu, work.group, machine);
+        std::set<int> nodes{node};
+        for (const int peer : peers) nodes.insert(peer / per_node);
+        const ExchangeGroup group{static_cast<int>(peers.size()) + 1, static_cast<int>(nodes.size())};
+        Cost cost = kernel_cost(topology.device().launch);
+        cost.body = estimate_exchange(exchange, group, exchange_parameters(exchange, machine));
+        const Bytes sent = static_cast<double>(exchange.tokens) * exchange.token_bytes();
+        const double in_node = static_cast<double>(group.gpus) / group.nodes;
+        for (const int peer : peers) {
+            const double copies = peer / per_node == node ? exchange.copies_to(group.gpus)
+                                                          : exchange.copies_to(group.nodes) / group.nodes;
+            go_to(gpu, peer, machine, copies / in_node * sent, cost);
+        }
+        // A low-latency kernel has a block for each so many experts that all blocks run at once
+        // (github.com/deepseek-ai/DeepEP, csrc/kernels/internode_ll.cu).
+        const double units = topology.device().compute_units,
+                     blocks = std::ceil(exchange.experts / std::ceil(exchange.experts / units));
+        cost.holds.push_back(
+            {machine.resources.compute_units(gpu), exchange.is_low_latency() ? blocks : exchange.sms});
+        return cost;
+    }
+
     static Seconds time_between(const std::vector<std::pair<Bytes, Seconds>>& times, Bytes bytes) {
         auto above = std::lower_bound(times.begin(), times.end(), bytes,
                                       [](const auto& one, Bytes size) { return one.first < size; });
@@ -126,12 +156,14 @@ private:
 
     static void go_straight(int gpu, const RankGroup& group, const Machine& machine, Bytes to_each_peer,
                             Cost& cost) {
-        for (const int peer : peers_of(gpu, group, machine)) {
-            for (const std::size_t link : machine.topology.route(gpu, peer).links)
-                cost.demands.push_back({machine.resources.link(link), to_each_peer.si()});
-            cost.demands.push_back({machine.resources.hbm(peer), to_each_peer.si()});
-            cost.demands.push_back({machine.resources.hbm(gpu), to_each_peer.si()});
-        }
+        for (const int peer : peers_of(gpu, group, machine)) go_to(gpu, peer, machine, to_each_peer, cost);
+    }
+
+    static void go_to(int gpu, int peer, const Machine& machine, Bytes bytes, Cost& cost) {
+        for (const std::size_t link : machine.topology.route(gpu, peer).links)
+            cost.demands.push_back({machine.resources.link(link), bytes.si()});
+        cost.demands.push_back({machine.resources.hbm(peer), bytes.si()});
+        cost.demands.push_back({machine.resources.hbm(gpu), bytes.si()});
     }
 
     // Each rank sends and receives P−1 of the P pieces of an operand: each is read once and written once. A
@@ -175,6 +207,14 @@ private:
 };
 
 }  // namespace
+
+const ExchangeParameters& exchange_parameters(const ExpertExchange& exchange, const Machine& machine) {
+    const auto* fit = find_fit(machine.calibration.kernels.exchange, exchange_kernel(exchange));
+    if (fit == nullptr)
+        throw UserError("device " + machine.topology.device().name +
+                        " has no measurement of DeepEP's kernels");
+    return *fit;
+}
 
 std::string key_of_collective(const CollectiveKernelWork& work, int gpu, const Machine& machine) {
     const DeviceSpec& device = machine.topology.device();

@@ -9,6 +9,7 @@
 #include "models/calibration/measurements/kernel_rows.hpp"
 #include "models/cost_model_registry.hpp"
 #include "models/gemm_model.hpp"
+#include "models/library_kernel.hpp"
 #include "sim/commands/commands.hpp"
 #include "sim/commands/scenario_flags.hpp"
 #include "sim/confidence/makespan_error.hpp"
@@ -179,6 +180,11 @@ KernelPrice kernel_price(const KernelRow& row, const Machine& machine, const Cos
         const Evidence* known = value_at(evidence_of(machine).kernels, key);
         return known == nullptr ? Evidence{.basis = otherwise} : *known;
     };
+    if (const auto* call = std::get_if<ExchangeCall>(&row.work)) {
+        const ExchangeParameters& fit = exchange_parameters(call->exchange, machine);
+        return {to_microseconds(estimate_exchange(call->exchange, call->group, fit)),
+                evidence(KernelTableKind::exchange, Basis::estimate)};
+    }
     if (const auto* call = std::get_if<AttentionCall>(&row.work)) {
         const bool decode = call->kind == AttentionKind::decode;
         return {kernel_us(attention_work(*call), machine, models),
@@ -231,6 +237,38 @@ PricedTable priced_kernels(const CsvTable& table, KernelTableKind kind, const Ma
     return priced;
 }
 
+/// All-to-alls by DeepEP, on the device of each row where the table names it. `machine_of`: of a device, or "".
+template <class MachineOf>
+PricedTable priced_exchanges(const CsvTable& table, const CostModels& models, const MachineOf& machine_of) {
+    PricedTable priced{{"dispatch_us", "combine_us", "basis", "error_pct"}, {}};
+    if (table.has("dispatch_us"))
+        throw UserError(table.where(0) + ": the table has dispatch_us, which is what is to be told");
+    KernelRowReader reader;
+    std::map<std::string, Machine> machines;
+    for (std::size_t row = 0; row < table.rows(); ++row) {
+        Json& entry = priced.rows.emplace_back(table.row_as_json(row));
+        const std::string device = table.has("device") ? table.cell(row, "device") : "";
+        try {
+            if (!machines.contains(device)) machines.emplace(device, machine_of(device));
+        } catch (const UserError& error) {
+            throw UserError(table.where(row) + ": " + error.what());
+        }
+        KernelRow read = reader.read(table, row, KernelTableKind::exchange);
+        ExpertExchange& exchange = std::get<ExchangeCall>(read.work).exchange;
+        Evidence weaker;
+        for (const ExchangePhase phase : {ExchangePhase::dispatch, ExchangePhase::combine}) {
+            exchange.phase = phase;
+            exchange.dtype = phase == ExchangePhase::dispatch ? DType::fp8 : DType::bf16;
+            read.format = exchange_kernel(exchange);
+            const KernelPrice price = kernel_price(read, machines.at(device), models);
+            entry[exchange_phase_names[static_cast<std::size_t>(phase)] + "_us"] = price.us;
+            if (price.evidence.error >= weaker.error) weaker = price.evidence;
+        }
+        add_confidence({"", weaker}, entry);
+    }
+    return priced;
+}
+
 PricedTable priced_gemms(const CsvTable& table, const CostFlags& flags, const Machine& machine,
                          const CostModels& models) {
     for (const char* column : {"m", "n", "k", "dtype"}) table.require(column);
@@ -267,35 +305,47 @@ void execute(const CostFlags& flags) {
     const ConfigFolder folder = ConfigFolder::standard();
     const int asked = !flags.gemm.empty() + !flags.copy.empty() + !flags.from.empty();
     if (asked != 1) throw UserError("command line: give one of --gemm MxNxK, --copy SIZE and --from FILE");
-    const std::string topology = topology_for(flags, folder);
     Remarks remarks;
     assign_what_ifs(remarks.what_if, flags.what_if);
-    const Machine machine = folder.machine(topology, WhatIf(remarks.what_if, "command line"));
+    const auto machine_of = [&](const Json& what_if, const std::string& device) {
+        return folder.machine(device.empty() ? topology_for(flags, folder) : folder.topology_of(device),
+                              WhatIf(what_if, "command line"));
+    };
     const CostModels models(flags.cost_models);
-    // `times` of a machine are what this command prints.
+    // `times` with a what-if are what this command prints.
     const auto note_no_effects = [&](const std::string& place, const auto& times) {
         for (const auto& [key, value] : remarks.what_if.items()) {
             Json others = remarks.what_if;
             others.erase(key);
-            if (times(folder.machine(topology, WhatIf(others, "command line"))) == times(machine))
+            if (times(others) == times(remarks.what_if))
                 remarks.notes.push_back(no_effect_note(key, value, place));
         }
         for (const std::string& note : remarks.notes) spdlog::warn("{}", note);
     };
     if (!flags.from.empty()) {
         const CsvTable table = read_csv_table(flags.from);
-        const auto priced = [&](const Machine& on) {
-            if (const auto kind = kernel_table_of(table)) return priced_kernels(table, *kind, on, models);
-            return priced_gemms(table, flags, on, models);
+        const auto priced = [&](const Json& what_if) {
+            const auto kind = kernel_table_of(table);
+            if (kind == KernelTableKind::exchange)
+                return priced_exchanges(
+                    table, models, [&](const std::string& device) { return machine_of(what_if, device); });
+            const Machine on = machine_of(what_if, "");
+            return kind ? priced_kernels(table, *kind, on, models) : priced_gemms(table, flags, on, models);
         };
-        note_no_effects("these times", [&](const Machine& on) {
-            return mapped(priced(on).rows, [](const Json& row) { return row.at("predicted_us"); });
+        note_no_effects("these times", [&](const Json& what_if) {
+            return mapped(priced(what_if).rows, [](const Json& row) {
+                return row.contains("predicted_us") ? row["predicted_us"]
+                                                    : Json{row["dispatch_us"], row["combine_us"]};
+            });
         });
-        return print_priced(flags, table, priced(machine), remarks);
+        return print_priced(flags, table, priced(remarks.what_if), remarks);
     }
+    const Machine machine = machine_of(remarks.what_if, "");
     const Task task = task_of(flags, machine);
-    note_no_effects("this time",
-                    [&](const Machine& on) { return isolated_time(models.cost(task, on), on.resources); });
+    note_no_effects("this time", [&](const Json& what_if) {
+        const Machine on = machine_of(what_if, "");
+        return isolated_time(models.cost(task, on), on.resources);
+    });
     const PricedPart price = confidence_in(task, machine, flags);
     Json json = described(task, machine, models);
     if (flags.copy.empty()) json["gemm_library"] = to_json(price)["library"];
@@ -335,8 +385,9 @@ void add_cost_command(CLI::App& app) {
             "--from", flags->from,
             "CSV with columns m,n,k,dtype (and accumulate: 0 or 1); or those of prefill attention "
             "(dtype,kv_dtype,batch,tokens,heads,kv_heads,head_dim), decode (context instead of tokens, no "
-            "dtype), fused MoE (kernel,dtype,tokens,hidden,inter,topk,experts,tp,ep,distribution) or grouped "
-            "GEMMs (dtype,groups,M_per_group,N,K)")
+            "dtype), fused MoE (kernel,dtype,tokens,hidden,inter,topk,experts,tp,ep,distribution), grouped "
+            "GEMMs (dtype,groups,M_per_group,N,K) or all-to-alls by DeepEP (nodes,hidden,top_k,experts,tokens; sms of "
+            "its normal kernels; device instead of --device)")
         ->excludes(dtype, accumulate);
     command->add_option("--format", flags->format, "text, json or csv")
         ->check(CLI::IsMember({"text", "json", "csv"}));

@@ -20,8 +20,8 @@ constexpr double small_collective = 32 << 20;  // bytes; latencies of libraries 
 /// Kinds of priced work in a graph.
 struct Kinds {
     std::set<DType> gemms;
-    /// Grouped GEMMs and attention, as MachineEvidence::kernels names them
-    std::set<std::string> grouped, attention;
+    /// Grouped GEMMs, attention and DeepEP's kernels, as MachineEvidence::kernels names them
+    std::set<std::string> grouped, attention, exchanges;
     std::set<std::string> collectives;  ///< as key_of_collective names them
     std::set<std::string> libraries;    ///< of these collectives
     bool all_gemms_measured = true;
@@ -54,6 +54,10 @@ struct Kinds {
 
 private:
     void add(const CollectiveKernelWork& work, int gpu, const Machine& machine) {
+        if (work.kernel == CollectiveKernel::deepep) {
+            exchanges.insert(kernel_groups[3] + "/" + exchange_kernel(work.exchange));
+            return;
+        }
         const DeviceSpec::Library& library = machine.topology.device().collective_library;
         collectives.insert(key_of_collective(work, gpu, machine));
         largest_collective = std::max(largest_collective, work.operand);
@@ -150,6 +154,8 @@ std::vector<Priced> prices_in(const PricedRun& run) {
     };
     add_kernels(kinds.grouped, "grouped GEMM", Basis::derived, &Lengthened::grouped, "grouped GEMMs");
     add_kernels(kinds.attention, "attention", Basis::estimate, &Lengthened::attention, "attention");
+    add_kernels(kinds.exchanges, "all-to-all", Basis::estimate, &Lengthened::collectives,
+                "large collectives");
     const auto beside = [&](const char* name, const Evidence& evidence, double Lengthened::*factor) {
         if (run.overlapped && !kinds.gemms.empty())
             all.push_back({{name, evidence}, factor, "contention", true});

@@ -47,7 +47,7 @@ public:
     }
 
     /// Work of one GPU by these groups of the calibration.
-    bool of_gpu(std::initializer_list<const char*> groups) const {
+    bool of_gpu(const std::vector<std::string>& groups) const {
         return same_gpu_ && std::ranges::all_of(groups, [&](const std::string& group) {
                    return now_.calibration.value(group, Json::object()) ==
                           fitted_.calibration.value(group, Json::object());
@@ -96,7 +96,7 @@ void claim_what_was_measured(MachineEvidence& evidence, const Json& topology, co
                              const GpuFiles& fitted) {
     const Sameness same(topology, now, fitted);
     claim_if(same.of_gpu({"gemm", "gemm_libraries"}), evidence.gemm);
-    claim_if(same.of_gpu({"attention_prefill", "attention_decode", "moe"}), evidence.kernels);
+    claim_if(same.of_gpu({kernel_groups.begin(), kernel_groups.end()}), evidence.kernels);
     for (Evidence* copies : {&evidence.dma, &evidence.small_dma, &evidence.copy_kernels, &evidence.beside_dma,
                              &evidence.beside_copy_kernels})
         claim_if(same.between_gpus("copies"), *copies);

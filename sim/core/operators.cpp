@@ -1,5 +1,6 @@
 #include "sim/core/operators.hpp"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
@@ -9,6 +10,15 @@
 #include "sim/core/shown.hpp"
 
 namespace overlap {
+
+double ExpertExchange::copies_to(int groups) const {
+    if (is_low_latency()) return choices;
+    // groups · (1 − Π_i (experts − experts/groups − i) / (experts − i)): a token's experts are different.
+    double missed = 1;
+    for (int i = 0; i < choices; ++i)
+        missed *= std::max(1 - static_cast<double>(experts) / groups / (experts - i), 0.0);
+    return groups * (1 - missed);
+}
 
 GemmShape parse_shape(const std::string& text, const std::string& where) {
     std::array<std::int64_t, 3> dims{};

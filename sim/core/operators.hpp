@@ -86,12 +86,12 @@ enum class CollectiveKind { all_gather, reduce_scatter, all_reduce, all_to_all }
 inline const std::array<std::string, 4> collective_names{"all_gather", "reduce_scatter", "all_reduce",
                                                          "all_to_all"};
 
-/// Whose kernel does a whole collective: the vendor's library, or one that was made for all-reduces of inference.
-/// Names as in `collective_algorithms` and in device files.
-enum class CollectiveKernel { library, one_shot, two_shot, tensorrt_llm };
+/// Whose kernel does a whole collective: the vendor's library, one that was made for all-reduces of inference (names as in
+/// `collective_algorithms` and in device files), or DeepEP (ExpertExchange).
+enum class CollectiveKernel { library, one_shot, two_shot, tensorrt_llm, deepep };
 
-inline const std::array<std::string, 4> collective_kernel_names{"library", "one_shot", "two_shot",
-                                                                "tensorrt_llm"};
+inline const std::array<std::string, 5> collective_kernel_names{"library", "one_shot", "two_shot",
+                                                                "tensorrt_llm", "deepep"};
 
 /// Those that are no vendor's library and only do all-reduces.
 inline constexpr std::array all_reduce_kernels{CollectiveKernel::one_shot, CollectiveKernel::two_shot,
@@ -104,6 +104,29 @@ inline const std::string& name_of(CollectiveKernel kernel) {
 inline const std::string& name_of(CollectiveKind kind) {
     return collective_names[static_cast<std::size_t>(kind)];
 }
+
+enum class ExchangePhase : std::uint8_t { dispatch, combine };
+inline const std::array<std::string, 2> exchange_phase_names{"dispatch", "combine"};
+
+/// An all-to-all of expert parallelism by DeepEP's kernels (github.com/deepseek-ai/DeepEP): dispatch sends tokens to the
+/// GPUs of their experts, combine sends the results back and adds them. Normal kernels send a token once to each node and
+/// once to each GPU, low-latency kernels once to each expert.
+struct ExpertExchange {
+    std::int64_t tokens = 0;                ///< of one GPU; 0: another all-to-all
+    std::int32_t hidden = 0;                ///< numbers of a token
+    std::int32_t choices = 1, experts = 1;  ///< experts of a token (top k), and of all GPUs
+    std::int16_t sms = 0;                   ///< of the normal kernels; 0: the low-latency kernels
+    ExchangePhase phase = ExchangePhase::dispatch;
+    DType dtype = DType::bf16;  ///< of what is sent; fp8 has a scale of 4 bytes for 128 numbers
+
+    bool is_low_latency() const { return sms == 0; }
+    Bytes token_bytes() const {
+        return hidden * (element_size(dtype) + Bytes(dtype == DType::fp8 ? 4.0 / 128 : 0));
+    }
+    /// Times that a token is sent, on average: to distinct GPUs, nodes, ... of so many, or to each of its experts.
+    double copies_to(int groups) const;
+    friend bool operator==(const ExpertExchange&, const ExpertExchange&) = default;
+};
 
 /// The GPUs that a collective joins: all of them, or groups of `size`, of which each is `stride` ranks behind the one
 /// before (ranks 0, stride, 2 stride, ... are the first group). Groups share no GPU and exchange at the same time, like

@@ -122,6 +122,7 @@ struct CollectiveKernelWork {
     int cus = 0;    ///< compute units of its kernel; 0: the library's own choice
     RankGroup group = {};
     CollectiveKernel kernel = CollectiveKernel::library;
+    ExpertExchange exchange = {};  ///< by DeepEP
 
     friend bool operator==(const CollectiveKernelWork&, const CollectiveKernelWork&) = default;
 };

@@ -65,8 +65,12 @@ private:
     void check(const Task& task, const CollectiveKernelWork& work) const {
         if (work.group.ranks != nullptr && !std::ranges::binary_search(*work.group.ranks, task.gpu))
             fail("is of a rank that is not among its members");
-        if (work.kernel != CollectiveKernel::library && work.kind != CollectiveKind::all_reduce)
-            fail("is by kernel '" + name_of(work.kernel) + "', which only does all_reduce");
+        const bool exchanged = work.kernel == CollectiveKernel::deepep;
+        if (exchanged != (work.exchange.tokens > 0))
+            fail("has kernel 'deepep' without \"deepep\", or the other way round");
+        const CollectiveKind only = exchanged ? CollectiveKind::all_to_all : CollectiveKind::all_reduce;
+        if (work.kernel != CollectiveKernel::library && work.kind != only)
+            fail("is by kernel '" + name_of(work.kernel) + "', which only does " + name_of(only));
     }
     template <class Other>
     void check(const Task&, const Other&) const {}

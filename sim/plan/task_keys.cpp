@@ -170,6 +170,8 @@ InputKeys<CollectiveKernelWork> collective_keys() {
         number_key<&C::operand>("operand_bytes", "The whole operand: gathered, or sent by each rank.", any_bytes),
         short_key(InputKey<C>(number_key<&C::cus>("channels", "Compute units of the kernel. Default: the library's own choice.", units_of_gpu))),
         short_key(InputKey<C>(plain_field<&C::kernel>("kernel", collective_kernel_names, "Whose kernel. Default: the vendor's library."))),
+        member_key<C>("deepep", &C::exchange, "With kernel deepep: an all_to_all of experts.", exchange_keys()).optional()
+            .written_if([](const C& work) { return work.exchange.tokens > 0; }),
         member_key<C>("group", &C::group, "Groups of ranks that exchange, each by itself. Default: all.", group_keys()).optional()
             .written_if([](const C& work) { return !work.group.is_all() && work.group.ranks == nullptr; }),
         InputKey<C>("members", {{"description", "Or the ranks that exchange, ascending."}, {"type", "array"}, {"minItems", 1}, {"items", {{"type", "integer"}, {"minimum", 0}}}},

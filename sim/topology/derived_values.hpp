@@ -11,8 +11,10 @@
 
 namespace overlap {
 
-/// Groups of a calibration file with fits of attention and of grouped GEMMs. Device files have no such values.
-inline const std::array<std::string, 3> kernel_groups{"attention_prefill", "attention_decode", "moe"};
+/// Groups of a calibration file with fits of attention, of grouped GEMMs and of all-to-alls of experts. Device files
+/// have no such values.
+inline const std::array<std::string, 4> kernel_groups{"attention_prefill", "attention_decode", "moe",
+                                                      "expert_exchange"};
 
 /// Factors by key without "device.": {"hbm_GBps", 2}.
 using Factors = std::map<std::string, double, std::less<>>;

@@ -100,8 +100,9 @@ void overlay(ConfigObject& config, ConfigObject& calibration, const std::string&
     if (const std::string of = calibration.text("device"); !device.empty() && of != device)
         calibration.fail("device", "is '" + of + "', expected '" + device + "'");
     // Read by read_gemm_calibration and read_kernel_calibration
-    for (const std::string key : {"gemm", "gemm_library", "gemm_libraries", "validation", "measured_on",
-                                  "attention_prefill", "attention_decode", "moe"})
+    for (const std::string key : {"gemm", "gemm_library", "gemm_libraries", "validation", "measured_on"})
+        if (calibration.has(key)) calibration.raw(key);
+    for (const std::string& key : kernel_groups)
         if (calibration.has(key)) calibration.raw(key);
     if (calibration.has("measured_gemms")) calibration.object("measured_gemms");  // read_gemm_times
     config.overlay(std::move(calibration));

@@ -50,6 +50,20 @@ InputKeys<AttentionCall> attention_keys() {
         plain_field<&A::kv_dtype>("kv_dtype", dtype_names, "Number format of the cached keys and values.").optional()};
     return keys;
 }
+
+InputKeys<ExpertExchange> exchange_keys() {
+    using E = ExpertExchange;
+    constexpr Range count{1, 65536};
+    static const std::vector<InputKey<E>> keys{
+        plain_field<&E::phase>("phase", exchange_phase_names, "dispatch: tokens to experts; combine: results back."),
+        field<&E::tokens>("tokens", "Tokens of one GPU.").plain_in(dimension),
+        field<&E::hidden>("hidden", "Numbers of a token.").plain_in({1, 1e6}),
+        field<&E::choices>("top_k", "Experts that each token goes to.").plain_in(count),
+        field<&E::experts>("experts", "Experts of all GPUs.").plain_in(count),
+        field<&E::sms>("sms", "SMs of the normal kernels; 0: the low-latency kernels.").plain_in({0, 1024}),
+        plain_field<&E::dtype>("dtype", dtype_names, "Number format of what is sent; fp8: with a scale for 128 numbers.")};
+    return keys;
+}
 // clang-format on
 
 }  // namespace overlap

@@ -9,5 +9,6 @@ namespace overlap {
 InputKeys<GemmShape> gemm_keys();
 InputKeys<RankGroup> group_keys();
 InputKeys<AttentionCall> attention_keys();
+InputKeys<ExpertExchange> exchange_keys();
 
 }  // namespace overlap

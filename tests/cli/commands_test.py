@@ -103,6 +103,44 @@ class CostOfTable(SimTestCase):
         self.assertEqual([row["id"] for row in of_json], ["large", "small", "middle"])
 
 
+class CostOfExchanges(SimTestCase):
+    ROWS = ("device,nodes,hidden,top_k,experts,tokens,sms\nh200,1,7168,8,256,4096,24\nh200,1,7168,8,256,4096,12\n"
+            "h200,2,7168,8,256,4096,24\nh100,1,7168,8,256,4096,24\n")
+
+    def rows(self, text, *args):
+        return list(csv.DictReader(io.StringIO(self.output("cost", "--from", self.file("rows.csv", text), "--format", "csv", *args))))
+
+    def test_normal_kernels(self):
+        rows = self.rows(self.ROWS)
+        self.assertEqual(list(rows[0])[-4:], ["dispatch_us", "combine_us", "basis", "error_pct"])
+        one, fewer_sms, nodes, _ = [{key: float(row[key]) for key in ("dispatch_us", "combine_us")} for row in rows]
+        for key in one:
+            self.assertLess(1.3 * one[key], fewer_sms[key])  # 24 SMs are near the links' rate, 12 are not
+            self.assertLess(1.3 * one[key], nodes[key])
+        # fp8 in, bf16 out: 1.94 times the bytes.
+        self.assertGreater(one["combine_us"], 1.5 * one["dispatch_us"])
+        self.assertEqual({row["basis"] for row in rows}, {"fitted"})
+        # A row's device goes before the command line's; without the column that of the command line counts.
+        self.assertEqual(self.rows(self.ROWS, "--device", "b200"), rows)
+        alone = "".join(line.split(",", 1)[1] for line in self.ROWS.splitlines(True))
+        self.assertEqual(self.rows(alone, "--device", "h200")[0]["dispatch_us"], rows[0]["dispatch_us"])
+        # A low-latency kernel, without sms, starts sooner.
+        few = "nodes,hidden,top_k,experts,tokens{}\n1,7168,8,256,8{}\n"
+        self.assertLess(float(self.rows(few.format("", ""), "--device", "h200")[0]["dispatch_us"]),
+                        0.7 * float(self.rows(few.format(",sms", ",24"), "--device", "h200")[0]["dispatch_us"]))
+
+    def test_mistakes(self):
+        header = "device,nodes,hidden,top_k,experts,tokens"
+        for text, *expected in ((f"{header}\nh20,1,7168,8,256,8\n", "rows.csv:2", "h20"),
+                                (f"{header}\nmi300x,1,7168,8,256,8\n", "mi300x", "DeepEP"),
+                                (f"{header}\nh200,1,7168,9,8,8\n", "rows.csv:2: top_k is '9'", "experts"),
+                                (f"{header}\nh200,1,7168,8,100,8\n", "rows.csv:2: experts is '100'", "8 GPUs"),
+                                (f"{header},dispatch_us\nh200,1,7168,8,256,8,1\n", "dispatch_us"),
+                                ("nodes,hidden,top_k,experts,tokens\n1,7168,8,256,8\n", "--device"),
+                                ("nodes,hidden,top_k,experts\n1,7168,8,256\n", "tokens")):
+            self.assert_refused(["cost", "--from", self.file("rows.csv", text), "--format", "csv"], *expected)
+
+
 class Batch(SimTestCase):
     def lines(self, text):
         return [json.loads(line) for line in text.splitlines()]

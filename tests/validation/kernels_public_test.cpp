@@ -20,7 +20,7 @@ TEST_CASE("held-out families of attention and MoE kernels are predicted within t
     std::map<std::string, std::pair<double, double>> of_distribution;
     for (const KernelSource& source : read_kernel_recipes(test::shipped.recipes()).tables) {
         // Reading all tables takes too long for every day: of H100, whose times are near H200's, none is read.
-        if (source.device == "h100" || source.alone) continue;
+        if (source.device == "h100" || source.alone || source.kind == KernelTableKind::exchange) continue;
         const Calibration calibration = test::shipped.calibration(source.device);
         const Json groups =
             read_json_file(test::source_folder / "configs/calibrations" / (source.device + ".json"));
@@ -61,6 +61,39 @@ TEST_CASE("held-out families of attention and MoE kernels are predicted within t
     CHECK(judged == 20);
     // Known gaps: nvfp4 on B200 by CUTLASS, 16 %; prefill on MI300X, 11 %, whose fold 0 has all heads of 64 elements.
     CHECK(met == judged - 2);
+}
+
+TEST_CASE("held-out shapes of all-to-alls by DeepEP are predicted within target") {
+    int judged = 0;
+    for (const KernelSource& source : read_kernel_recipes(test::shipped.recipes()).tables) {
+        if (source.kind != KernelTableKind::exchange) continue;
+        const Calibration calibration = test::shipped.calibration(source.device);
+        const Json groups =
+            read_json_file(test::source_folder / "configs/calibrations" / (source.device + ".json"));
+        for (const auto& [format, members] : read_kernel_rows(public_data(), source, calibration).kept) {
+            std::vector<KernelRow> held_out, in_node, between_nodes;
+            for (const KernelRow& row : members) {
+                if (row.fold != 0) continue;
+                held_out.push_back(row);
+                (std::get<ExchangeCall>(row.work).group.nodes > 1 ? between_nodes : in_node).push_back(row);
+            }
+            INFO(source.file << ", " << format);
+            const Json& provenance = groups[kernel_groups[3]][format]["provenance"];
+            const KernelErrors all = kernel_errors(held_out, calibration.kernels),
+                               near = kernel_errors(in_node, calibration.kernels),
+                               far = kernel_errors(between_nodes, calibration.kernels);
+            CHECK(provenance["mean_error_held_out_pct"].get<double>() == Approx(100 * all.mean).margin(0.02));
+            CHECK(provenance["rows_held_out"].get<std::size_t>() == all.rows);
+            // Asked: normal kernels 8 %, low latency 10 %, two nodes 15 %.
+            const bool low_latency = format.find("low_latency") != std::string::npos;
+            CHECK(near.rows >= (low_latency ? 40u : 500u));
+            CHECK(near.mean <= (low_latency ? 0.10 : 0.08));
+            CHECK(far.rows == (source.device == "h200" && !low_latency ? 48u : 0u));
+            CHECK(far.mean <= 0.15);
+            ++judged;
+        }
+    }
+    CHECK(judged == 16);
 }
 
 TEST_CASE("attention's kernels alone are predicted within target, by the fits that ship") {

@@ -14,8 +14,11 @@
 namespace overlap {
 namespace {
 
-constexpr Seconds short_row = microseconds(20);
-constexpr double weight_of_short = 0.35;  // of rows below `short_row`, as in fit_gemm
+/// All-to-alls of few tokens are what decode sends, so that no row of theirs counts as short.
+bool is_short(const KernelRow& row) {
+    return row.time < microseconds(20) && !std::holds_alternative<ExchangeCall>(row.work);
+}
+constexpr double weight_of_short = 0.35;  // as in fit_gemm
 constexpr double most_fitted = 2000;      // per fit, evenly spread over the families
 constexpr std::size_t most_cross_validated = 1000;
 
@@ -53,6 +56,12 @@ Seconds kernel_price(const KernelRow& row, const MoeParameters& p) {
     return estimate_moe(std::get<MoeShape>(row.work), row.rows, p);
 }
 
+template <>
+Seconds kernel_price(const KernelRow& row, const ExchangeParameters& p) {
+    return estimate_exchange(std::get<ExchangeCall>(row.work).exchange,
+                             std::get<ExchangeCall>(row.work).group, p);
+}
+
 template <class P>
 struct KernelFit {
     P parameters;
@@ -71,7 +80,7 @@ KernelFit<P> fit_families(const std::vector<KernelRow>& rows, const KernelPrior<
         problem.low.push_back(std::min(std::max(low, value - reach), value));
         problem.high.push_back(std::max(std::min(std::log(field.range.high), value + reach), value));
     }
-    for (const KernelRow& row : taken) problem.weights.push_back(row.time < short_row ? weight_of_short : 1);
+    for (const KernelRow& row : taken) problem.weights.push_back(is_short(row) ? weight_of_short : 1);
     const auto at = [&](const std::vector<double>& logs) {
         P parameters = prior.start;
         for (std::size_t i = 0; i < logs.size(); ++i) P::fields()[i].set(parameters, std::exp(logs[i]));
@@ -104,7 +113,7 @@ public:
     template <class P>
     void add(std::span<const KernelRow> rows, const P& parameters, bool backward) {
         for (const KernelRow& row : rows) {
-            if (row.time < short_row || is_backward(row) != backward) continue;
+            if (is_short(row) || is_backward(row) != backward) continue;
             const double error = kernel_price(row, parameters) / row.time - 1;
             errors_.push_back(std::abs(error));
             families_.insert(row.family);
@@ -176,15 +185,17 @@ KernelFitResult calibrate(const KernelSource& source, const std::string& format,
                            kernel_errors_of<P>(inside, found.parameters),
                            {}};
     const std::string table = source.alone ? "traces/" + source.file : published_table(source.file);
+    const bool exchanged = source.kind == KernelTableKind::exchange;
     Json& one = group[format] = Json::object();
     Json& provenance = one["provenance"];
-    provenance = {
-        {"file", table},
-        {"origin", source.origin},
-        {"licence", source.licence},
-        {"date", date},
-        {"method", "models/calibration/fits/kernel_fit; held out: families of fold 0 (kernel_fold)"},
-        {"judged_on", "kernels of 20 us and more"}};
+    provenance = {{"file", table},
+                  {"origin", source.origin},
+                  {"licence", source.licence},
+                  {"date", date},
+                  {"method", std::string("models/calibration/fits/kernel_fit; held out: ") +
+                                 (exchanged ? "of the sorted families every third"
+                                            : "families of fold 0 (kernel_fold)")},
+                  {"judged_on", exchanged ? "all rows" : "kernels of 20 us and more"}};
     provenance.update(errors_json("fitted", result.fitted));
     provenance.update(errors_json("held_out", result.held_out));
     const bool small = all.size() < most_cross_validated;
@@ -206,7 +217,8 @@ KernelFitResult calibrate(const KernelSource& source, const std::string& format,
     for (std::size_t i = 0; i < P::fields().size(); ++i) {
         const std::string key(P::fields()[i].key);
         // The table says nothing about it, so its default stays.
-        if (!P::fields()[i].required && found.values[i].prior_share > 0.99) continue;
+        if (!P::fields()[i].required && found.values[i].prior_share > 0.99 && key != prior.estimated)
+            continue;
         one[key] =
             parameter_entry(key, found.values[i],
                             {.fitted = "fitted to " + table,
@@ -224,6 +236,8 @@ KernelErrors kernel_errors(std::span<const KernelRow> rows, const KernelCalibrat
     if (rows.empty()) return {};
     const std::string& format = rows.front().format;
     const auto* call = std::get_if<AttentionCall>(&rows.front().work);
+    if (std::holds_alternative<ExchangeCall>(rows.front().work))
+        return kernel_errors_of(rows, fits.exchange.at(format));
     if (call == nullptr) return kernel_errors_of(rows, fits.moe.at(format));
     if (call->kind == AttentionKind::decode) return kernel_errors_of(rows, fits.decode.at(format));
     return kernel_errors_of(rows, fits.prefill.at(format));
@@ -253,6 +267,8 @@ std::vector<KernelFitResult> write_kernel_calibrations(const std::vector<KernelS
                 results.push_back(calibrate(source, format, rows, prefill_prior(source, gemms), date, group));
             else if (source.kind == KernelTableKind::decode)
                 results.push_back(calibrate(source, format, rows, decode_prior(source, gemms), date, group));
+            else if (source.kind == KernelTableKind::exchange)
+                results.push_back(calibrate(source, format, rows, exchange_prior(format), date, group));
             else
                 results.push_back(calibrate(source, format, rows, moe_prior(format, gemms), date, group));
         }

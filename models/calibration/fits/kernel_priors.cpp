@@ -80,4 +80,23 @@ KernelPrior<MoeParameters> moe_prior(const std::string& format, const Calibratio
     return {p, 2, "datasheet"};
 }
 
+KernelPrior<ExchangeParameters> exchange_prior(const std::string& kernel) {
+    const bool combine = kernel == "deepep_combine";
+    ExchangeParameters p;
+    p.nic = gigabytes_per_second(50);
+    p.launch = microseconds(15);
+    p.expert = microseconds(0.01);
+    p.start = gigabytes_per_second(2);
+    p.start_exponent = 1;
+    p.copy = microseconds(0.05);
+    p.unit = gigabytes_per_second(40);
+    p.own = gigabytes_per_second(20);
+    p.token = microseconds(0.1);
+    p.node = gigabytes_per_second(combine ? 5.1 : 9.7);  // as the rows of two nodes have it
+    p.link = gigabytes_per_second(350);
+    p.link_exponent = 3;
+    return {p, 3, "data sheet of ConnectX-7: 400 Gb/s",
+            combine || kernel == "deepep_dispatch" ? "node_GBps_per_cu" : ""};
+}
+
 }  // namespace overlap

@@ -38,6 +38,37 @@ void leave_out(KernelRows& rows, const Calibration& gemms) {
     }
 }
 
+/// Hidden size, top k and experts. Rows between nodes are of one such shape, so that numbers of tokens are families.
+std::array<std::int64_t, 4> exchange_family(const KernelRow& row) {
+    const auto& [exchange, group] = std::get<ExchangeCall>(row.work);
+    if (group.nodes > 1) return {group.nodes, exchange.tokens};
+    return {1, exchange.hidden, exchange.choices, exchange.experts};
+}
+
+/// Combines as rows of their own. There are few families, so that of the sorted ones every third is of fold 0.
+void add_combines(KernelRows& rows) {
+    KernelRows all;
+    for (auto& [format, members] : rows.kept) {
+        std::map<std::array<std::int64_t, 4>, int> families;
+        for (const KernelRow& row : members) families[exchange_family(row)];
+        int place = 0;
+        for (auto& [family, number] : families) number = place++;
+        for (KernelRow row : members) {
+            const int number = families.at(exchange_family(row));
+            row.family = std::to_string(number);
+            row.fold = number % 3;
+            all.kept[row.format].push_back(row);
+            ExpertExchange& exchange = std::get<ExchangeCall>(row.work).exchange;
+            exchange.phase = ExchangePhase::combine;
+            exchange.dtype = DType::bf16;
+            row.time = row.backward;
+            row.format = exchange_kernel(exchange);
+            all.kept[row.format].push_back(std::move(row));
+        }
+    }
+    rows = std::move(all);
+}
+
 /// Backward passes of attention as rows of their own.
 void add_backward(std::vector<KernelRow>& rows) {
     const std::size_t forward = rows.size();
@@ -83,7 +114,9 @@ KernelRows read_kernel_rows(const std::filesystem::path& folder, const KernelSou
             read.launch = gemms.gemm_for(gemm->dtype).launch;
         rows.kept[read.format].push_back(std::move(read));
     }
-    if (source.alone)
+    if (*kind == KernelTableKind::exchange)
+        add_combines(rows);
+    else if (source.alone)
         set_backward_apart(rows);
     else
         for (auto& [format, members] : rows.kept) add_backward(members);

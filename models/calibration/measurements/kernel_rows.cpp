@@ -148,6 +148,26 @@ KernelRow grouped_row(const TableCells& row) {
     return result;
 }
 
+/// A dispatch in fp8; the combine of the same tokens is in bf16.
+KernelRow exchange_row(const TableCells& row) {
+    ExchangeCall call;
+    ExpertExchange& exchange = call.exchange;
+    exchange = {.tokens = row.integer("tokens", 100'000'000),
+                .hidden = static_cast<std::int32_t>(row.integer("hidden", 1'000'000)),
+                .choices = static_cast<std::int32_t>(row.integer("top_k", 65'536)),
+                .experts = static_cast<std::int32_t>(row.integer("experts", 65'536)),
+                .dtype = DType::fp8};
+    call.group.nodes = static_cast<int>(row.integer("nodes", 1024));
+    call.group.gpus *= call.group.nodes;
+    if (row.has("sms")) exchange.sms = static_cast<std::int16_t>(row.integer("sms", 1024));
+    if (exchange.choices > exchange.experts) row.fail("top_k", "at most experts");
+    if (exchange.experts % call.group.gpus != 0)
+        row.fail("experts", "a multiple of " + std::to_string(call.group.gpus) + " GPUs");
+    KernelRow result{.work = call};
+    result.format = exchange_kernel(exchange);
+    return result;
+}
+
 /// From `column`, a rate that counts the FLOPs of `products` products of each query with each key.
 Seconds time_at_rate(const TableCells& row, const char* column, const AttentionCall& call, double products) {
     const double pairs = static_cast<double>(call.sequences) * call.heads * call.tokens * call.tokens *
@@ -158,7 +178,10 @@ Seconds time_at_rate(const TableCells& row, const char* column, const AttentionC
 void read_times(const TableCells& row, KernelRow& to) {
     constexpr double forward = 2, backward = 5;
     const auto* call = std::get_if<AttentionCall>(&to.work);
-    if (row.has("us"))
+    if (row.has("dispatch_us")) {
+        to.time = microseconds(row.number("dispatch_us"));
+        to.backward = microseconds(row.number("combine_us"));
+    } else if (row.has("us"))
         to.time = microseconds(row.number("us"));
     else if (row.has("fwd_us"))
         to.time = microseconds(row.number("fwd_us"));
@@ -183,6 +206,10 @@ int kernel_fold(std::span<const std::int64_t> family) {
 }
 
 std::optional<KernelTableKind> kernel_table_of(const CsvTable& table) {
+    if (table.has("top_k")) {
+        for (const char* column : {"nodes", "hidden", "experts", "tokens"}) table.require(column);
+        return KernelTableKind::exchange;
+    }
     const bool attention = table.has("heads") || table.has("kv_heads") || table.has("head_dim"),
                moe = table.has("experts") || table.has("topk"), grouped = table.has("M_per_group");
     if (!attention && !moe && !grouped) return std::nullopt;
@@ -226,7 +253,8 @@ void KernelRowReader::count_rows(KernelRow& row) {
 
 KernelRow KernelRowReader::read(const CsvTable& table, std::size_t row, KernelTableKind kind) {
     const TableCells cells(table, row);
-    KernelRow result = kind == KernelTableKind::moe ? moe_row(cells)
+    KernelRow result = kind == KernelTableKind::moe        ? moe_row(cells)
+                       : kind == KernelTableKind::exchange ? exchange_row(cells)
                        : kind == KernelTableKind::grouped
                            ? grouped_row(cells)
                            : attention_row(cells, kind == KernelTableKind::decode);

@@ -36,20 +36,22 @@ std::vector<InputKey<Kernels>> kernels_keys() {
         name_key<Kernels>("derived_from", &Kernels::like, "The device whose fits are scaled by the ratios of data sheet values.").optional(),
         text_key<Kernels>("reason", &Kernels::reason, "Why that one. Needed with derived_from and alone_from.").optional(),
         name_key<Kernels>("alone_from", &Kernels::alone_like, "The device whose fits of kernels alone are scaled.").optional()};
-    const auto add = [&all](KernelTableKind kind, bool alone, const std::string& what) {
+    const auto add = [&all](KernelTableKind kind, bool alone, const std::string& suffix, const std::string& what) {
         const auto read = [kind, alone](ConfigObject& from, const std::string& key, Kernels& to) {
             ConfigObject table = from.object(key);
             KernelSource source = read_keys<KernelSource>(table, keys_of(kind), {.device = to.device, .kind = kind});
             source.alone = alone;
             to.tables.push_back(std::move(source));
         };
-        const std::string name = kernel_groups[static_cast<std::size_t>(kind)] + (alone ? "_alone" : "");
+        const std::string name = kernel_groups[static_cast<std::size_t>(kind)] + suffix;
         all.push_back(InputKey<Kernels>(name, keys_schema(what, keys_of(kind)), read).optional());
     };
     for (const KernelTableKind kind : {KernelTableKind::prefill, KernelTableKind::decode, KernelTableKind::moe})
-        add(kind, false, "A public table.");
+        add(kind, false, "", "A public table.");
+    add(KernelTableKind::exchange, false, "", "A public table of DeepEP's normal kernels.");
+    add(KernelTableKind::exchange, false, "_low_latency", "A public table of DeepEP's low-latency kernels.");
     for (const KernelTableKind kind : {KernelTableKind::prefill, KernelTableKind::decode})
-        add(kind, true, "Our own measurements of kernels alone; the file is in traces/.");
+        add(kind, true, "_alone", "Our own measurements of kernels alone; the file is in traces/.");
     return all;
 }
 // clang-format on
