@@ -23,6 +23,9 @@ struct CollectiveAlgorithm {
         false;  ///< `build` keeps to Transfers::built with plain copies; else it needs all ranks
 };
 
+/// As CollectiveAlgorithm::build, of an all-to-all by DeepEP's kernel.
+RankTasks exchange_by_deepep(const CollectiveWork& work, const RankTasks& ready, Transfers& transfers);
+
 std::span<const CollectiveAlgorithm> collective_algorithms();
 std::vector<std::string> collective_algorithm_names();
 

@@ -20,7 +20,8 @@ RankTasks by_kernel(const CollectiveWork& work, const RankTasks& ready, Transfer
         Task task{CollectiveKernelWork{.kind = work.kind,
                                        .operand = work.operand,
                                        .cus = transfers.options().channels,
-                                       .kernel = kernel},
+                                       .kernel = kernel,
+                                       .exchange = work.exchange},
                   own, transfer_stream(stream)};
         task.priority = static_cast<int>(transfers.options().priority);
         const TaskId id = transfers.add(task, ready[rank]);
@@ -43,6 +44,9 @@ RankTasks one_shot_collective(const CollectiveWork& work, const RankTasks& ready
 }
 RankTasks two_shot_collective(const CollectiveWork& work, const RankTasks& ready, Transfers& transfers) {
     return by_kernel<CollectiveKernel::two_shot>(work, ready, transfers);
+}
+RankTasks exchange_by_deepep(const CollectiveWork& work, const RankTasks& ready, Transfers& transfers) {
+    return by_kernel<CollectiveKernel::deepep>(work, ready, transfers);
 }
 RankTasks tensorrt_llm_collective(const CollectiveWork& work, const RankTasks& ready, Transfers& transfers) {
     return by_kernel<CollectiveKernel::tensorrt_llm>(work, ready, transfers);

@@ -233,7 +233,13 @@ ModelReport studied(const ModelFlags& flags, const ConfigFolder& folder, StudyOp
     else
         for (const std::int64_t tokens : flags.tokens)
             shapes.push_back(step_of(request, model, spread, tokens));
-    for (const StepShape& shape : shapes) require_possible(model, shape, flags_place);
+    const bool normal = flags.all_to_all == "deepep";
+    if (!normal && contains(flags.given, "--sms"))
+        throw UserError(flags_place + ": --sms is for --all-to-all deepep");
+    for (StepShape& shape : shapes) {
+        if (!flags.all_to_all.empty()) shape.deepep_sms = normal ? flags.sms : std::int16_t{0};
+        require_possible(model, shape, flags_place);
+    }
     ModelReport report{model, machine.topology.name(), machine.topology.device().name, {}, {}};
     std::size_t parts = 0;
     for (const StepShape& shape : shapes)

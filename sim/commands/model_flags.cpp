@@ -103,6 +103,16 @@ std::shared_ptr<ModelFlags> add_model_flags(CLI::App& app) {
             "--imbalance", flags->request.imbalance,
             "Exponent of the power law by which tokens go to experts, such as 1.2; default 0: evenly")
         ->check(CLI::Range(0.0, 10.0));
+    CLI::Option* all_to_all =
+        command
+            ->add_option(
+                "--all-to-all", flags->all_to_all,
+                "All-to-alls of experts by the kernels of DeepEP: deepep, deepep_low_latency; default: by schedules, "
+                "of which some take the vendor's library")
+            ->check(CLI::IsMember({"deepep", "deepep_low_latency"}));
+    command->add_option("--sms", flags->sms, "SMs of --all-to-all deepep; default 20")
+        ->check(CLI::Range(2, 1024))
+        ->needs(all_to_all);
     command->add_flag(
         "--sequence-parallel", flags->request.sequence_parallel,
         "Norms work on shares of the tokens: all-gathers and reduce-scatters instead of all-reduces");
@@ -150,6 +160,8 @@ std::shared_ptr<ModelFlags> add_model_flags(CLI::App& app) {
                                  "--pp",
                                  "--vp",
                                  "--cp",
+                                 "--all-to-all",
+                                 "--sms",
                                  "--pipeline",
                                  "--micro-batch",
                                  "--global-batch",
@@ -158,12 +170,12 @@ std::shared_ptr<ModelFlags> add_model_flags(CLI::App& app) {
                                  "--imbalance",
                                  "--sequence-parallel",
                                  "--dtype",
+                                 "--layers",
+                                 "--known-part",
                                  "--isl",
                                  "--osl",
                                  "--concurrency",
-                                 "--kv-cache-dtype",
-                                 "--layers",
-                                 "--known-part"})
+                                 "--kv-cache-dtype"})
             if (command->count(name) > 0) flags->given.emplace_back(name);
     });
     return flags;

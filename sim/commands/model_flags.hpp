@@ -15,7 +15,8 @@ namespace overlap {
 /// Which step of which model runs on which machine.
 struct ModelFlags {
     std::string config, topology, dtype, phase = "forward", format = "text", write, html, kernels = "library";
-    std::string pipeline, recompute = "none";
+    std::string pipeline, recompute = "none", all_to_all;
+    std::int16_t sms = 20;  ///< of DeepEP's normal kernels: the default of deep_ep.Buffer
     std::vector<std::string> what_if;
     std::vector<std::int64_t> tokens{4096};
     std::optional<std::int64_t> layers;

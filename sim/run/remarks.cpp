@@ -110,6 +110,8 @@ bool has_kernels(const Workload& workload, const std::string& group) {
     return std::ranges::any_of(operators, [&](const Operator& op) {
         if (const auto* gemm = std::get_if<GemmShape>(&op.work))
             return gemm->groups > 1 && group == kernel_groups[2];
+        if (const auto* collective = std::get_if<CollectiveWork>(&op.work))
+            return collective->exchange.tokens > 0 && group == kernel_groups[3];
         const auto* streaming = std::get_if<StreamingWork>(&op.work);
         return streaming != nullptr && streaming->attention.sequences > 0 &&
                group == kernel_groups[streaming->attention.kind == AttentionKind::decode ? 1 : 0];

@@ -18,6 +18,7 @@ std::string bytes_text(Bytes bytes) {
 /// Why a GEMM and a collective that depend on each other are no pair; empty if they are one.
 std::string obstacle(const Pair& pair, const CollectiveWork& work, bool needs_more, int ranks) {
     if (pair.gemm.batch > 1) return "the GEMM is a batch";
+    if (work.exchange.tokens > 0) return "DeepEP's kernel does it";
     if (pair.order == Order::collective_first && is_fed_by_gemm(pair.collective))
         return "the GEMM needs its result";
     if (needs_more && pair.order == Order::gemm_first) return "the collective needs more than the GEMM";

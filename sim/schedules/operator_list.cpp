@@ -25,8 +25,8 @@ std::vector<std::optional<std::size_t>> collectives_of_results(const std::vector
         if (taker[producer] >= several || operators[taker[producer]].needs.size() != 1) continue;
         const auto* collective = std::get_if<CollectiveWork>(&operators[taker[producer]].work);
         if (collective != nullptr && collective->kind != CollectiveKind::all_gather &&
-            collective->group.is_all() && operators[producer].stream.empty() &&
-            operators[taker[producer]].stream.empty())
+            collective->group.is_all() && collective->exchange.tokens == 0 &&
+            operators[producer].stream.empty() && operators[taker[producer]].stream.empty())
             result[producer] = taker[producer];
     }
     return result;
@@ -66,10 +66,11 @@ void put_back(RankTasks tasks, const Topology& group, RankTasks& all) {
             std::move(tasks[static_cast<std::size_t>(rank)]);
 }
 
-/// The algorithm of the parameters; libraries were measured in one node, so a group between nodes goes by copies.
+/// By the algorithm of the parameters; libraries were measured in one node, so a group between nodes goes by copies.
 /// Throws UserError if the algorithm, or the DMA commands, do not support the collective.
-const CollectiveAlgorithm& algorithm_for(const CollectiveWork& work, const ScheduleParams& params,
-                                         const Topology& group) {
+decltype(CollectiveAlgorithm::build) built_by(const CollectiveWork& work, const ScheduleParams& params,
+                                              const Topology& group) {
+    if (work.exchange.tokens > 0) return exchange_by_deepep;
     const bool unmeasured = params.algorithm == "library" && !work.group.is_all() && group.nodes() > 1;
     const std::string name = unmeasured ? "hierarchical" : params.algorithm;
     const CollectiveAlgorithm& algorithm = collective_algorithm(name);
@@ -82,7 +83,7 @@ const CollectiveAlgorithm& algorithm_for(const CollectiveWork& work, const Sched
             "dma_commands '" + dma_commands_names[static_cast<std::size_t>(commands)] + "' can't do an " +
             name_of(work.kind) +
             " (broadcast: all_gather; swap: all_to_all; copy, one_stream, back_to_back, auto: any)");
-    return algorithm;
+    return algorithm.build;
 }
 
 /// The graph of a list, operator by operator.
@@ -203,16 +204,16 @@ public:
         const RankTasks before = ready(index);
         if (work.group.is_all()) {
             Transfers transfers(graph_, topology_, transfers_of(index, params.transfers));
-            set_ends(index, algorithm_for(work, params, topology_).build(work, before, transfers));
+            set_ends(index, built_by(work, params, topology_)(work, before, transfers));
             return;
         }
         RankTasks done(before.size());
         for (const Topology& group : groups_.of(work.group)) {
-            const CollectiveAlgorithm& algorithm = algorithm_for(work, params, group);
+            const auto build = built_by(work, params, group);
             Transfers transfers(graph_, group,
                                 transfers_of(index, transfers_in_group(params.transfers, group)),
                                 RanksOf::whole);
-            put_back(algorithm.build(work, of_group(before, group), transfers), group, done);
+            put_back(build(work, of_group(before, group), transfers), group, done);
         }
         set_ends(index, std::move(done));
     }

@@ -1,3 +1,5 @@
+#include <cmath>
+
 #include "sim/transformer/operators.hpp"
 
 namespace overlap {
@@ -57,16 +59,38 @@ void add_experts(const Model& model, const ExpertsShape& experts, const StepShap
     const bool latent = columns != model.hidden;
     if (latent) sent = list.add("experts_in", list.gemm(rows, columns, model.hidden), {router});
     const Whole chosen = rows * experts.chosen;
+    Whole summed = chosen;  // rows that are left to add
     if (exchanged) {
-        const std::size_t arrived = list.add(
-            "dispatch",
-            list.collective(CollectiveKind::all_to_all, chosen, columns, false, spread.experts_group()),
-            {sent});
+        const auto all_to_all = [&](ExchangePhase phase) {
+            CollectiveWork work = list.collective(CollectiveKind::all_to_all, chosen, columns,
+                                                  phase == ExchangePhase::combine, spread.experts_group());
+            if (!step.deepep_sms) return work;
+            work.exchange = {.tokens = rows,
+                             .hidden = narrowed<std::int32_t>(columns, "the size of a token"),
+                             .choices = narrowed<std::int32_t>(experts.chosen, "the experts of a token"),
+                             .experts = narrowed<std::int32_t>(experts.count, "the number of experts"),
+                             .sms = *step.deepep_sms,
+                             .phase = phase,
+                             .dtype = work.dtype == DType::fp4 ? DType::fp8 : work.dtype};
+            work.operand = static_cast<double>(Whole(rows)) * work.exchange.copies_to(spread.experts) *
+                           work.exchange.token_bytes();
+            return work;
+        };
+        const CollectiveWork dispatch = all_to_all(ExchangePhase::dispatch);
+        std::size_t arrived = list.add("dispatch", dispatch, {sent});
+        // DeepEP's normal kernels send a token once to each GPU, and its sum back.
+        const bool once = step.deepep_sms && !dispatch.exchange.is_low_latency();
+        const Whole received =
+            once
+                ? Whole(std::llround(static_cast<double>(rows) * dispatch.exchange.copies_to(spread.experts)))
+                : chosen;
+        if (once) arrived = list.add("permute", list.streams(received * columns, chosen * columns));
         add_projections(
             model, "expert_", chosen, columns, experts.width, {arrived}, list,
             {experts.count / spread.experts, spread.experts, experts.chosen, step.imbalance, weight_bits});
-        list.add("combine",
-                 list.collective(CollectiveKind::all_to_all, chosen, columns, true, spread.experts_group()));
+        if (once) list.add("unpermute", list.streams(chosen * columns, received * columns));
+        list.add("combine", all_to_all(ExchangePhase::combine));
+        if (step.deepep_sms) summed = rows;
     } else {
         const std::size_t sorted =
             list.add("permute", list.streams(rows * columns, chosen * columns), {sent});
@@ -75,7 +99,7 @@ void add_experts(const Model& model, const ExpertsShape& experts, const StepShap
     }
     results.push_back(list.last());
     const Whole shared = experts.shared_width > 0 && !latent ? rows : Whole(0);
-    list.add("experts_sum", list.streams((chosen + shared) * columns, rows * columns), results);
+    list.add("experts_sum", list.streams((summed + shared) * columns, rows * columns), results);
     if (latent) list.add("experts_out", list.gemm(rows, model.hidden, columns));
 }
 

@@ -78,6 +78,13 @@ void require_possible(const Model& model, const StepShape& step, const std::stri
         throw UserError(where + ": --fsdp needs --dp above 1: it shares weights among data-parallel GPUs");
     if (spread.experts > 1 && !model.has_experts())
         throw UserError(where + ": --ep needs a model with experts, which " + model.name + " is not");
+    if (step.deepep_sms && spread.experts == 1)
+        throw UserError(where +
+                        ": --all-to-all needs --ep above 1: without it no tokens are sent to experts");
+    const bool low_latency = step.deepep_sms == std::int16_t{0};
+    if (low_latency && (step.phase == Phase::training || norm_rows_of(step) > most_low_latency_tokens))
+        throw UserError(where + ": --all-to-all deepep_low_latency is for inference with at most " +
+                        std::to_string(most_low_latency_tokens) + " tokens a GPU (take deepep)");
     if (spread.experts > 1 && spread.tensor > 1 && !spread.sequence)
         throw UserError(
             where + ": --ep beside --tp needs --sequence-parallel, so that each GPU sends tokens of its own");

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "sim/core/operators.hpp"
@@ -55,6 +56,9 @@ private:
     }
 };
 
+/// Most tokens of a GPU with which DeepEP's low-latency kernels were measured.
+inline constexpr std::int64_t most_low_latency_tokens = 1024;
+
 struct StepShape {
     Phase phase = Phase::forward;
     std::int64_t tokens = 4096;    ///< of all GPUs together
@@ -66,6 +70,9 @@ struct StepShape {
     Recompute recompute = Recompute::none;
     Pipeline pipeline = {};    ///< `tokens` are those of one micro-batch of each copy of the model
     bool accumulates = false;  ///< gradients are kept for the next micro-batch: no sums of them, no optimiser
+    /// All-to-alls of experts by DeepEP's normal kernels on so many SMs, or its low-latency kernels (0); none: as
+    /// schedules have them
+    std::optional<std::int16_t> deepep_sms = {};
 };
 
 /// Whether each all-reduce is replaced by a reduce-scatter and an all-gather.

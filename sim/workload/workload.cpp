@@ -45,7 +45,9 @@ std::vector<InputKey<CollectiveWork>> work_keys(const CollectiveWork&) {
         member_key<C>("group", &C::group,
             "Groups of GPUs, each of which exchanges by itself, all at the same time, like the process groups of one "
             "dimension of a device mesh. Size times stride divides the number of GPUs. Default: one group of all.", group_keys())
-            .optional().written_if([](const C& work) { return !work.group.is_all() && work.group.ranks == nullptr; })};
+            .optional().written_if([](const C& work) { return !work.group.is_all() && work.group.ranks == nullptr; }),
+        member_key<C>("deepep", &C::exchange, "An all_to_all of experts by DeepEP's kernels, whatever the schedule.", exchange_keys())
+            .optional().written_if([](const C& work) { return work.exchange.tokens > 0; })};
 }
 
 std::vector<InputKey<StreamingWork>> work_keys(const StreamingWork&) {
@@ -227,6 +229,12 @@ void check(const ConfigObject& config, const StreamingWork& work) {
         config.fail("attention/kv_heads", "is no divisor of heads");
 }
 
+void check(const ConfigObject& config, const CollectiveWork& work) {
+    if (work.exchange.tokens > 0 && work.kind != CollectiveKind::all_to_all)
+        config.fail("deepep", "stands beside collective " + name_of(work.kind) + " (allowed: all_to_all)");
+    if (work.exchange.choices > work.exchange.experts) config.fail("deepep/top_k", "is more than experts");
+}
+
 void check_streams(const ConfigObject& config, const std::vector<Operator>& operators) {
     std::set<std::string> names;
     for (const Operator& op : operators)
@@ -248,6 +256,7 @@ std::vector<Operator> read_operators(ConfigObject& config) {
             entry, operator_keys()[kind], {Operator{"", kinds[kind].work, {}}, &operators, &places});
         if (const auto* send = std::get_if<SendWork>(&op.work)) check(entry, *send);
         if (const auto* kernel = std::get_if<StreamingWork>(&op.work)) check(entry, *kernel);
+        if (const auto* some = std::get_if<CollectiveWork>(&op.work)) check(entry, *some);
         std::ranges::sort(op.ranks);
         if (entry.has("ranks") &&
             (op.ranks.empty() || std::ranges::adjacent_find(op.ranks) != op.ranks.end()))

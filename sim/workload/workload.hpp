@@ -51,7 +51,8 @@ struct CollectiveWork {
     CollectiveKind kind = CollectiveKind::all_gather;
     Bytes operand;  ///< whole operand, as in Pair::operand
     DType dtype = DType::bf16;
-    RankGroup group = {};  ///< `operand` is that of one group
+    RankGroup group = {};          ///< `operand` is that of one group
+    ExpertExchange exchange = {};  ///< with tokens: an all-to-all by DeepEP
     friend bool operator==(const CollectiveWork&, const CollectiveWork&) = default;
 };
 struct StreamingWork {

@@ -37,6 +37,40 @@ class ModelSteps(SimTestCase):
             for pair in pairs:
                 self.assertGreaterEqual(pair["gain"], 0)
 
+    def test_all_to_alls_by_deepep(self):
+        model = ["model", "deepseek_v3", "--topology", "h200_8", "--ep", "8", "--layers", "4", "--dtype", "fp8"]
+
+        def layer(*args):
+            report = self.report(*model, *args)
+            lists = {one["name"]: one for one in report["steps"][0]["lists"]}
+            return {row["name"]: row["serial_us"] for row in lists["experts_layer"]["operators"]}
+
+        def priced(text):
+            name = self.file("rows.csv", text)
+            return json.loads(self.output("cost", "--device", "h200", "--from", name, "--format", "json"))[0]
+
+        by_schedules = layer("--tokens", "32768")
+        normal = layer("--tokens", "32768", "--all-to-all", "deepep", "--sms", "24")
+        alone = priced("nodes,hidden,top_k,experts,tokens,sms\n1,7168,8,256,4096,24\n")
+        few = layer("--phase", "decode", "--tokens", "512", "--all-to-all", "deepep_low_latency")
+        of_few = priced("nodes,hidden,top_k,experts,tokens\n1,7168,8,256,64\n")
+        # The launch is on top: a few microseconds.
+        for one, prices in ((normal, alone), (few, of_few)):
+            for phase in ("dispatch", "combine"):
+                self.assertLess(0, one[phase] - prices[f"{phase}_us"])
+                self.assertLess(one[phase] - prices[f"{phase}_us"], 6)
+        self.assertIn("unpermute", normal)
+        self.assertNotIn("unpermute", few)
+        self.assertNotIn("unpermute", by_schedules)
+        # By schedules a dispatch is part of a pair, by DeepEP of none.
+        self.assertNotIn("dispatch", by_schedules)
+        default = layer("--tokens", "32768", "--all-to-all", "deepep")
+        self.assertLess(normal["combine"], default["combine"])
+        self.assert_refused([*model, "--tokens", "32768", "--all-to-all", "deepep_low_latency"], "at most 1024")
+        self.assert_refused([*model, "--all-to-all", "deepep_low_latency", "--sms", "8"], "--sms")
+        self.assert_refused(["model", "deepseek_v3", "--topology", "h200_8", "--all-to-all", "deepep"], "--ep")
+        self.assert_refused([*model, "--sms", "8"], "--all-to-all")
+
     def test_page(self):
         report = self.report(*LLAMA, "--tokens", "2048,8192", "--html", "page.html")
         page = json.dumps(self.page_data("page.html"))
