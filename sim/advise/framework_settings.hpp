@@ -4,8 +4,10 @@
 
 namespace overlap {
 
-/// Programs that have settings for overlap: vLLM, PyTorch, Transformer Engine, Megatron-LM, NCCL or RCCL.
-inline const std::array<std::string, 5> framework_names{"vllm", "pytorch", "te", "megatron", "nccl"};
+/// Programs that have settings for overlap: vLLM, PyTorch, Transformer Engine, Megatron-LM, NCCL or RCCL, and DeepEP, which
+/// has a model in place of GEMMs (deepep_settings).
+inline const std::array<std::string, 6> framework_names{"vllm",     "pytorch", "te",
+                                                        "megatron", "nccl",    "deepep"};
 
 /// What a user pastes into a framework's configuration for these GEMMs, with the times that decide it as comments; "leave
 /// it off" where that is faster. vllm and pytorch get the number of tokens from which overlap pays, the others settings

@@ -12,6 +12,7 @@
 #include "sim/core/output_file.hpp"
 #include "sim/core/shown.hpp"
 #include "sim/run/resolver.hpp"
+#include "sim/transformer/deepep_settings.hpp"
 #include "sim/transformer/list_advice.hpp"
 
 namespace overlap {
@@ -27,7 +28,7 @@ struct AdviseFlags {
     std::string kernels = "any";
     std::optional<int> seeds;
     bool table = false;
-    std::string gemms, header, emit;
+    std::string gemms, model, header, emit;
     std::optional<std::int64_t> tokens;
 };
 
@@ -62,6 +63,21 @@ void execute_for_gemms(const AdviseFlags& flags) {
     print(json_text(to_json(table)) + "\n");
 }
 
+/// --emit deepep: settings for the layers of a model.
+void execute_for_experts(const AdviseFlags& flags) {
+    if (flags.model.empty() || !flags.gemms.empty())
+        throw UserError("command line: --emit deepep needs --model, and no --gemms");
+    if (!flags.tokens) throw UserError("command line: --emit deepep needs --tokens, those of a GPU");
+    const ConfigFolder folder = ConfigFolder::standard();
+    RunConfig config;
+    config.origin = "command line";
+    config.topology = flags.topology;
+    config.host = flags.host;
+    assign_what_ifs(config.what_if, flags.what_if);
+    require_several_gpus(flags.topology, folder.topology(flags.topology).gpus());
+    print(deepep_settings(flags.model, config, *flags.tokens, folder));
+}
+
 void execute_for_trace(const AdviseFlags& flags) {
     TraceFlags trace = flags.trace;
     trace.topology = flags.topology;
@@ -71,6 +87,10 @@ void execute_for_trace(const AdviseFlags& flags) {
 
 void execute(const AdviseFlags& flags) {
     if (!flags.trace.files.empty()) return execute_for_trace(flags);
+    if (flags.emit == "deepep") return execute_for_experts(flags);
+    if (!flags.model.empty()) throw UserError("command line: --model needs --emit deepep");
+    if (!flags.emit.empty() && flags.gemms.empty())
+        throw UserError("command line: --emit " + flags.emit + " needs --gemms");
     if (flags.table || !flags.emit.empty()) return execute_for_gemms(flags);
     if (!flags.gemms.empty()) throw UserError("command line: --gemms needs --table or --emit");
     if (flags.trace.tp > 1) throw UserError("command line: --tp needs --trace, --table or --emit");
@@ -151,15 +171,19 @@ void add_advise_command(CLI::App& app) {
         command
             ->add_option(
                 "--emit", flags->emit,
-                "Instead of a workload: settings for --gemms to paste into a framework, or that overlap is to be left off")
+                "Instead of a workload: settings for --gemms, or --model, to paste into a framework, or that overlap is to be left off")
             ->check(CLI::IsMember(framework_names));
     command
-        ->add_option("--tokens", flags->tokens,
-                     "With --emit te, megatron or nccl: tokens that settings are for")
+        ->add_option(
+            "--tokens", flags->tokens,
+            "With --emit te, megatron, nccl or deepep: tokens that settings are for; deepep: of a GPU")
         ->needs(emit)
         ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40));
+    command
+        ->add_option("--model", flags->model,
+                     "With --emit deepep: config.json of a model with experts, or a name in configs/models")
+        ->needs(emit);
     table->needs(gemms)->excludes(emit);
-    emit->needs(gemms);
     command
         ->add_option("--header", flags->header,
                      "With --table: write it also as a C++ header that needs nothing")

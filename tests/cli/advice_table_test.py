@@ -142,6 +142,28 @@ class FrameworkSettings(SimTestCase):
         chosen = text.splitlines()[1].removeprefix("# ")
         self.assertEqual(chosen, min(times, key=times.get))
 
+    def test_deepep(self):
+        def emit(tokens, topology="h200_8"):
+            return self.output("advise", "--emit", "deepep", "--model", "deepseek_v3", "--tokens", str(tokens), "--topology", topology)
+
+        text = emit(4096)
+        times = {name: [float(us) for us in row if us != "-"] for name, *row in
+                 re.findall(r"^# (.{20}) +([\d.]+) +([\d.]+|-)$", text, re.M)}
+        self.assertEqual(len(times), 7)  # the library, and 4 to 24 SMs
+        best = min(times, key=lambda name: min(times[name])).strip()
+        self.assertIn(f"deep_ep.Buffer.set_num_sms({best.split()[0]})", text)
+        # One after another: the more SMs send, the sooner; two halves leave SMs to GEMMs.
+        alone = [times[f"{sms} SMs".ljust(20)][0] for sms in (4, 8, 12, 16, 20, 24)]
+        self.assertEqual(alone, sorted(alone, reverse=True))
+        few = emit(64)
+        self.assertIn("low_latency_mode=True", few)
+        self.assertEqual(len(re.findall("^# .* [0-9.]+ +[0-9.-]+$", few, re.M)), 8)
+        arguments = ["advise", "--emit", "deepep", "--topology", "h200_8"]
+        self.assert_refused([*arguments, "--tokens", "64"], "--model")
+        self.assert_refused([*arguments, "--model", "deepseek_v3"], "--tokens")
+        self.assert_refused([*arguments, "--tokens", "64", "--model", "llama3_8b"], "experts")
+        self.assert_refused(["advise", "--emit", "deepep", "--topology", "mi300x_8", "--tokens", "64", "--model", "deepseek_v3"], "mi300x", "DeepEP")
+
     def test_mistakes(self):
         self.file("layer.json", LAYER)
         emit = ["advise", "--gemms", "layer.json", "--topology", "h100_8", "--emit"]
