@@ -45,7 +45,8 @@ struct GemmRun {
 ///   memory  = memory_start + (A + B + C + re-reads·miss) / rate, rate limited by HBM and by the active compute units
 ///   body    = (compute^p + memory^p)^(1/p) + split-K reduction
 ///   body   += bytes of A in bf16 / quantise rate, where the timed operator quantises A itself
-///   compute *= 1 + sustained_slowdown · t/(t + sustained_time), t = max(body, busy): the power cap
+///   compute *= 1 + sustained_slowdown · t/(t + sustained_time), t = max(body, busy): the power cap.
+///             Where memory_start is not known, the factor of t = body is on body
 ///
 /// `busy`: how long the GPU computes without a pause around this GEMM. Parts of a large GEMM that run back to
 /// back heat the chip like the whole GEMM: pass the body of the whole, or the parts look too fast by up to

@@ -169,6 +169,7 @@ TEST_CASE("the configs that the documentation names are there", "[configs]") {
                                                "topologies/b200_64_rail",
                                                "topologies/b300_8",
                                                "topologies/gb200_72",
+                                               "topologies/gb200_8",
                                                "topologies/h200_2",
                                                "topologies/h200_4",
                                                "topologies/h200_8",
