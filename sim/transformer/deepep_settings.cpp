@@ -5,6 +5,7 @@
 #include "sim/core/shown.hpp"
 #include "sim/report/text_format.hpp"
 #include "sim/run/resolver.hpp"
+#include "sim/run/run.hpp"
 #include "sim/transformer/layer.hpp"
 #include "sim/transformer/possible.hpp"
 #include "sim/transformer/step_request.hpp"

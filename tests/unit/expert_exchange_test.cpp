@@ -88,22 +88,22 @@ TEST_CASE("a list's all-to-all by DeepEP takes its time, and SMs, and no schedul
         R"({"phase": "combine", "tokens": 4096, "hidden": 4096, "top_k": 8, "experts": 256, "sms": 16, "dtype": "bf16"})";
     const Workload workload = read_workload({list(combine), "list"});
     CHECK(read_workload({to_json(workload), "again"}).content == workload.content);
+    const CostModels models{std::vector<std::string>()};
     const Machine machine = shipped_machine("h200_8");
     CollectiveKernelWork work{
         .kind = CollectiveKind::all_to_all,
         .kernel = CollectiveKernel::deepep,
         .exchange =
             std::get<CollectiveWork>(std::get<std::vector<Operator>>(workload.content)[1].work).exchange};
-    const Cost cost = CostModels({}).cost(Task{work}, machine);
+    const Cost cost = models.cost(Task{work}, machine);
     const ExchangeParameters& p = machine.calibration.kernels.exchange.at("deepep_combine");
     CHECK(isolated_body(cost, machine.resources) == estimate_exchange(work.exchange, {8, 1}, p));
     REQUIRE(cost.holds.size() == 1);
     CHECK(cost.holds.front().units == 16);
     // 256 experts on 132 SMs: blocks of 2, so that 128 run.
     work.exchange.sms = 0;
-    CHECK(CostModels({}).cost(Task{work}, machine).holds.front().units == 128);
-    CHECK_THAT(error_of([&] { CostModels({}).cost(Task{work}, shipped_machine("mi300x_8")); }),
-               Contains("DeepEP"));
+    CHECK(models.cost(Task{work}, machine).holds.front().units == 128);
+    CHECK_THAT(error_of([&] { models.cost(Task{work}, shipped_machine("mi300x_8")); }), Contains("DeepEP"));
     CHECK_THAT(
         error_of([&] {
             read_workload(

@@ -103,8 +103,9 @@ TEST_CASE("pieces as in listed schedules take as long as these") {
             SearchSpace space = space_for(*listed.workload.pair(), ranks, 256);
             space.ranks_per_node = listed.machine->topology.gpus_per_node();
             Genome genome{false, 8192 / ranks / chunks, {{.last = 0, .to = chunks}}};
+            const int peers = fused ? 1 : ranks - 1;
             for (int chunk = 0; chunk < chunks; ++chunk)
-                for (int d = 1; d < (fused ? 2 : ranks); ++d)
+                for (int d = 1; d <= peers; ++d)
                     genome.steps.push_back(
                         {.first = d, .last = fused ? ranks - 1 : d, .from = chunk, .to = chunk + 1});
             REQUIRE(is_valid(genome, space));
