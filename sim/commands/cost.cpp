@@ -182,8 +182,9 @@ KernelPrice kernel_price(const KernelRow& row, const Machine& machine, const Cos
     };
     if (const auto* call = std::get_if<ExchangeCall>(&row.work)) {
         const ExchangeParameters& fit = exchange_parameters(call->exchange, machine);
+        const bool measured = call->group.nodes <= 2;  // as the tables have
         return {to_microseconds(estimate_exchange(call->exchange, call->group, fit)),
-                evidence(KernelTableKind::exchange, Basis::estimate)};
+                measured ? evidence(KernelTableKind::exchange, Basis::estimate) : Evidence()};
     }
     if (const auto* call = std::get_if<AttentionCall>(&row.work)) {
         const bool decode = call->kind == AttentionKind::decode;
@@ -241,8 +242,7 @@ PricedTable priced_kernels(const CsvTable& table, KernelTableKind kind, const Ma
 template <class MachineOf>
 PricedTable priced_exchanges(const CsvTable& table, const CostModels& models, const MachineOf& machine_of) {
     PricedTable priced{{"dispatch_us", "combine_us", "basis", "error_pct"}, {}};
-    if (table.has("dispatch_us"))
-        throw UserError(table.where(0) + ": the table has dispatch_us, which is what is to be told");
+    if (table.has("dispatch_us")) throw UserError(table.where(0) + ": the table has dispatch_us already");
     KernelRowReader reader;
     std::map<std::string, Machine> machines;
     for (std::size_t row = 0; row < table.rows(); ++row) {

@@ -120,6 +120,8 @@ class CostOfExchanges(SimTestCase):
         # fp8 in, bf16 out: 1.94 times the bytes.
         self.assertGreater(one["combine_us"], 1.5 * one["dispatch_us"])
         self.assertEqual({row["basis"] for row in rows}, {"fitted"})
+        # Nobody measured more than two nodes.
+        self.assertEqual(self.rows(self.ROWS.replace("h200,2,", "h200,4,"))[2]["basis"], "estimate")
         # A row's device goes before the command line's; without the column that of the command line counts.
         self.assertEqual(self.rows(self.ROWS, "--device", "b200"), rows)
         alone = "".join(line.split(",", 1)[1] for line in self.ROWS.splitlines(True))
