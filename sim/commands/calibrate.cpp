@@ -22,7 +22,6 @@
 #include "sim/core/ranges.hpp"
 #include "sim/core/shown.hpp"
 #include "sim/core/temporary_folder.hpp"
-#include "sim/report/gnuplot.hpp"
 #include "sim/run/config_folder.hpp"
 
 namespace overlap {
@@ -31,16 +30,11 @@ namespace {
 namespace fs = std::filesystem;
 
 struct CalibrateFlags {
-    std::string data, measurements, out, date, plots;
+    std::string data, measurements, out, date;
     std::vector<std::string> devices;
     std::string name;
     bool kernels = false;
 };
-
-/// A fraction as a cell of `width` in per cent.
-std::ostream& put_percent(std::ostream& out, int width, double share) {
-    return out << std::setw(width) << 100 * share << " %";
-}
 
 /// The columns of a fit, or of the fits of a table's kernel libraries.
 template <class Validation>
@@ -84,14 +78,8 @@ std::string calibrate_from_measurements(const CalibrateFlags& flags, const std::
     progress.reset();
     write_groups(flags.out, device, device_groups(copies));
     std::ostringstream out;
-    for (const MeasuredCalibration& calibration : calibrations) {
-        out << report(calibration, as_source(folder));
-        if (!flags.plots.empty()) draw(flags.plots, calibration);
-    }
-    for (const DeviceCalibration& calibration : copies) {
-        out << report(calibration, device);
-        if (!flags.plots.empty()) draw(flags.plots, device, calibration);
-    }
+    for (const MeasuredCalibration& calibration : calibrations) out << report(calibration, as_source(folder));
+    for (const DeviceCalibration& calibration : copies) out << report(calibration, device);
     std::map<DType, GemmParameters> parameters;
     for (const MeasuredCalibration& calibration : calibrations)
         parameters[calibration.recipe.dtype] = calibration.fit.parameters;
@@ -112,7 +100,6 @@ std::string calibrate_from_tables(const CalibrateFlags& flags, const std::vector
     for (const GemmCalibrationResult& result :
          write_gemm_calibrations(shipped_recipes(), flags.data, flags.out, flags.date, devices)) {
         const auto& [device, dtype, errors] = result;
-        if (!flags.plots.empty()) draw(flags.plots, result);
         table << std::left << std::setw(9) << device << std::setw(6) << name_of(dtype) << std::right;
         put_errors(table, errors);
         if (errors.libraries.fits.empty()) continue;
@@ -217,8 +204,7 @@ bool is_archive(const std::string& name) {
 
 void execute(CalibrateFlags flags) {
     if (std::ranges::any_of(flags.devices, is_archive)) {
-        if (flags.devices.size() > 1 || !flags.data.empty() || !flags.measurements.empty() ||
-            !flags.plots.empty())
+        if (flags.devices.size() > 1 || !flags.data.empty() || !flags.measurements.empty())
             throw UserError("calibrate: an archive stands alone, with --name and --out");
         return print(
             calibrate_archive(flags.devices.front(), flags.name, flags.out.empty() ? "configs" : flags.out));
@@ -233,7 +219,6 @@ void execute(CalibrateFlags flags) {
     if (!flags.measurements.empty()) folders.push_back(flags.measurements);
     for (const auto& folder : folders)
         if (!fs::is_directory(folder)) throw UserError(folder.string() + ": no such folder");
-    if (!flags.plots.empty()) require_gnuplot();
 
     if (flags.kernels) return print(calibrate_kernels(flags));
     std::map<std::string, fs::path> measured = measurements(flags);
@@ -245,7 +230,6 @@ void execute(CalibrateFlags flags) {
         return flags.devices.empty() || contains(flags.devices, device);
     };
     make_folder(flags.out);
-    if (!flags.plots.empty()) make_folder(flags.plots);
 
     std::string output;
     for (const auto& [device, folder] : measured)
@@ -279,9 +263,6 @@ void add_calibrate_command(CLI::App& app) {
         "--name", flags->name,
         "Name of the device that an archive is from; default: the shipped device that its facts "
         "match");
-    command->add_option(
-        "--plots", flags->plots,
-        "Folder for SVG plots of held-out predictions against measurements; needs gnuplot; default none");
     command->add_option("--date", flags->date,
                         "Date that is written into fits to public tables; default: today (UTC)");
     command->add_option(

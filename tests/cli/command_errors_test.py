@@ -205,12 +205,6 @@ class Calibrate(SimTestCase):
                             "(allowed: h200)")
         self.assert_refused(["calibrate", "mygpu", "--out", "new"], "'mygpu'", "traces/", "h200")
 
-    def test_plots_without_gnuplot(self):
-        done = subprocess.run([os.environ["SIM"], "calibrate", "--out", ".", "--plots", "."], cwd=self.folder,
-                              env={"PATH": str(self.folder)}, capture_output=True, encoding="utf-8", timeout=60)
-        self.assertEqual((done.returncode, done.stdout, self.files()), (2, "", []))
-        self.assertRegex(done.stderr, r"\Asim: [^\n]*gnuplot-nox[^\n]*\n\Z")
-
     def test_bad_measurements(self):
         folder = self.folder / "measured"
         folder.mkdir()

@@ -1,4 +1,4 @@
-"""The other commands: list, explain, cost, batch, plots of calibrate."""
+"""The other commands: list, explain, cost, batch."""
 import csv
 import io
 import json
@@ -174,42 +174,3 @@ class Batch(SimTestCase):
     def test_blank_lines_are_skipped_and_the_last_needs_no_end(self):
         text = "\n" + json.dumps(SMALL) + "\r\n\n" + json.dumps(SMALL)
         self.assertEqual(len(self.lines(self.output("batch", self.file("runs.jsonl", text)))), 2)
-
-
-class CalibrationPlots(SimTestCase):
-    # Of the families that were measured in all three data types; a short fit of every kind.
-    FAMILIES = {(2560, 8192), (8192, 3584), (5120, 5120)}
-
-    def rows(self):
-        """Writes measured/gemm.jsonl, every M of few families; returns the number of shapes by data type."""
-        lines, shapes = [], {}
-        with open(ROOT / "traces" / "h200_4" / "microbench" / "gemm.jsonl", encoding="utf-8") as file:
-            for line in file:
-                row = json.loads(line)
-                wanted = row["kind"] == "machine"
-                if row["kind"] == "gemm" and (row["n"], row["k"]) in self.FAMILIES and row["beta"] == "0":
-                    wanted = row["units"] == 0 and row["weights"] == "warm" and row["gpu"] == 0
-                    if wanted:
-                        shapes.setdefault(row["dtype"], set()).add((row["m"], row["n"], row["k"]))
-                if wanted:
-                    lines.append(line)
-        (self.folder / "measured").mkdir()
-        (self.folder / "measured" / "gemm.jsonl").write_text("".join(lines), encoding="utf-8")
-        return {dtype: len(of_dtype) for dtype, of_dtype in shapes.items()}
-
-    def test_every_row_is_a_point(self):
-        counts = self.rows()
-        self.assertEqual(sorted(counts), ["bf16", "fp16", "fp8"])
-        for folder in (".", "again"):
-            self.output("calibrate", "--measurements", "measured", "--out", folder, "--plots", folder)
-        for dtype, count in counts.items():
-            with self.subTest(dtype=dtype):
-                name = f"h200_{dtype}_gemm.svg"
-                svg = (self.folder / name).read_text(encoding="utf-8")
-                self.assertEqual(svg, (self.folder / "again" / name).read_text(encoding="utf-8"))
-                self.assertIn(f"h200 {dtype} GEMM", svg)
-                self.assertIn("measured GEMM time [us]", svg)
-                # Each row is a marker in both panels, each class of rows one in both legends.
-                classes = sum(f"{name}: n =" in svg for name in ("beta = 0", "below 50 us"))
-                self.assertGreater(classes, 0)
-                self.assertEqual(svg.count("transform='translate("), 2 * (count + classes))

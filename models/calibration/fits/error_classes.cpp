@@ -4,14 +4,10 @@
 #include <sstream>
 
 namespace overlap {
-namespace {
 
-/// Writes a fraction as a cell of `width` in per cent.
 std::ostream& put_percent(std::ostream& out, int width, double share) {
     return out << std::setw(width) << 100 * share << " %";
 }
-
-}  // namespace
 
 std::string error_table(std::span<const ErrorClass> classes) {
     std::ostringstream out;

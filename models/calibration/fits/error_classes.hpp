@@ -1,5 +1,6 @@
 #pragma once
 
+#include <iosfwd>
 #include <span>
 #include <string>
 
@@ -13,6 +14,9 @@ struct ErrorClass {
     std::size_t count = 0;
     ErrorSummary fitted, held_out;
 };
+
+/// Writes a fraction as a cell of `width` in per cent.
+std::ostream& put_percent(std::ostream& out, int width, double share);
 
 /// A heading and one line for each class; empty classes are left out.
 std::string error_table(std::span<const ErrorClass> classes);

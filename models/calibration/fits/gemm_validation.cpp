@@ -92,8 +92,6 @@ GemmValidation fit_and_validate(std::span<const GemmMeasurement> rows, const Gem
     GemmLibraryValidation& libraries = result.libraries;
     libraries.cross_validated_mean = libraries.held_out.mean / gemm_folds;
     libraries.cross_validated_p90 = libraries.held_out.p90 / gemm_folds;
-    for (const GemmMeasurement& row : rows_of_fold(rows, 0, true))
-        if (row.time >= shortest_judged) result.held_out_rows.push_back(row);
     for (auto fold = folds.begin() + 1; fold != folds.end(); ++fold) {
         const GemmValidation judged = fold->get();
         result.cross_validated_mean += judged.held_out.mean / gemm_folds;

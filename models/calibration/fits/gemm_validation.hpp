@@ -45,7 +45,6 @@ struct GemmValidation {
     GemmErrors held_out;
     double cross_validated_mean = 0;
     double cross_validated_p90 = 0;
-    std::vector<GemmMeasurement> held_out_rows;  ///< rows of `held_out`
     GemmLibraryValidation libraries;
 };
 /// `anchors` are in every fit and are never judged. `start_of_libraries`: prior of a second fit to all rows,
