@@ -72,20 +72,20 @@ std::span<const Field<DecodeParameters>> DecodeParameters::fields() {
         field<&P::hbm>("hbm_GBps", "Achieved memory rate of keys and values."),
         field<&P::overlap_exponent>("overlap_exponent", "p in (busy^p + memory^p)^(1/p).").in({0.5, 100}),
         field<&P::least_part>("least_part", "Keys of the shortest part of a context.").in(keys),
-        field<&P::tile>("tile_us", "Tensor-core kernel: a tile without keys."),
-        field<&P::tile_group>("tile_group_us", "The same for each eight query heads of a key head."),
-        field<&P::keys>("keys_us", "Tensor-core kernel: 1,000 keys of head_dim 128 on a busy unit."),
-        field<&P::keys_group>("keys_group_us", "The same for each eight query heads of a key head."),
-        field<&P::chain>("chain_us", "Tensor-core kernel: 1,000 keys one after another, with nothing else on the unit."),
-        field<&P::merge>("merge_us", "Tensor-core kernel: sum of the parts."),
-        field<&P::occupancy>("occupancy", "Tensor-core kernel: tiles and parts that a unit should have.").in(occupancy),
-        field<&P::most_part>("most_part", "Tensor-core kernel: keys of the longest part.").in(keys),
-        field<&P::vector_tile>("vector_tile_us", "Vector kernel: a query head without keys."),
-        field<&P::vector_keys>("vector_keys_us", "Vector kernel: 1,000 keys of head_dim 128 on a busy unit."),
-        field<&P::vector_chain>("vector_chain_us", "Vector kernel: 1,000 keys one after another."),
-        field<&P::vector_merge>("vector_merge_us", "Vector kernel: sum of the parts."),
-        field<&P::vector_occupancy>("vector_occupancy", "Vector kernel: tiles and parts that a unit should have.").in(occupancy),
-        field<&P::vector_most_part>("vector_most_part", "Vector kernel: keys of the longest part.").in(keys)};
+        field<&P::tensor, &P::Kernel::tile>("tile_us", "Tensor-core kernel: a tile without keys."),
+        field<&P::tensor, &P::Kernel::tile_group>("tile_group_us", "The same for each eight query heads of a key head."),
+        field<&P::tensor, &P::Kernel::keys>("keys_us", "Tensor-core kernel: 1,000 keys of head_dim 128 on a busy unit."),
+        field<&P::tensor, &P::Kernel::keys_group>("keys_group_us", "The same for each eight query heads of a key head."),
+        field<&P::tensor, &P::Kernel::chain>("chain_us", "Tensor-core kernel: 1,000 keys one after another, with nothing else on the unit."),
+        field<&P::tensor, &P::Kernel::merge>("merge_us", "Tensor-core kernel: sum of the parts."),
+        field<&P::tensor, &P::Kernel::occupancy>("occupancy", "Tensor-core kernel: tiles and parts that a unit should have.").in(occupancy),
+        field<&P::tensor, &P::Kernel::most_part>("most_part", "Tensor-core kernel: keys of the longest part.").in(keys),
+        field<&P::vector, &P::Kernel::tile>("vector_tile_us", "Vector kernel: a query head without keys."),
+        field<&P::vector, &P::Kernel::keys>("vector_keys_us", "Vector kernel: 1,000 keys of head_dim 128 on a busy unit."),
+        field<&P::vector, &P::Kernel::chain>("vector_chain_us", "Vector kernel: 1,000 keys one after another."),
+        field<&P::vector, &P::Kernel::merge>("vector_merge_us", "Vector kernel: sum of the parts."),
+        field<&P::vector, &P::Kernel::occupancy>("vector_occupancy", "Vector kernel: tiles and parts that a unit should have.").in(occupancy),
+        field<&P::vector, &P::Kernel::most_part>("vector_most_part", "Vector kernel: keys of the longest part.").in(keys)};
     // clang-format on
     return rows;
 }
@@ -151,19 +151,20 @@ Seconds estimate_prefill(const AttentionCall& call, const PrefillParameters& p) 
 Seconds estimate_decode(const AttentionCall& call, const DecodeParameters& p, double clock) {
     const double group = std::ceil(static_cast<double>(call.heads) / call.kv_heads);
     const bool shared = group >= p.grouped_from && group <= p.grouped_to;
+    const DecodeParameters::Kernel& kernel = shared ? p.tensor : p.vector;
     const double keys = attended_pairs(call), sequences = call.sequences;
     const double dim = call.mean_dim() / reference_dim, eights = std::ceil(group / 8);
     const double tiles = sequences * (shared ? call.kv_heads : call.heads);
-    const double tile = (shared ? p.tile + eights * p.tile_group : p.vector_tile).si();
-    const double key = (shared ? p.keys + eights * p.keys_group : p.vector_keys).si() * 1e-3 * dim;
-    const double next = (shared ? p.chain : p.vector_chain).si() * 1e-3 * dim;
-    const double wanted = (shared ? p.occupancy : p.vector_occupancy) * p.compute_units / tiles;
-    const double parts = std::max(std::clamp(wanted, 1.0, std::max(1.0, keys / p.least_part)),
-                                  keys / (shared ? p.most_part : p.vector_most_part));
+    const double tile = (kernel.tile + eights * kernel.tile_group).si();
+    const double key = (kernel.keys + eights * kernel.keys_group).si() * 1e-3 * dim;
+    const double next = kernel.chain.si() * 1e-3 * dim;
+    const double wanted = kernel.occupancy * p.compute_units / tiles;
+    const double parts =
+        std::max(std::clamp(wanted, 1.0, std::max(1.0, keys / p.least_part)), keys / kernel.most_part);
     const double busy = tiles * (tile + keys * key) / p.compute_units;
     const double memory = sequences * call.kv_heads * keys * 2 * call.mean_dim() *
                           element_size(call.kv_dtype).si() / p.hbm.si();
-    const double merge = (shared ? p.merge : p.vector_merge).si() * std::min(parts - 1, 1.0);
+    const double merge = kernel.merge.si() * std::min(parts - 1, 1.0);
     return p.launch + Seconds(smooth_max(busy / clock, memory, p.overlap_exponent) +
                               (tile + next * keys / parts + merge) / clock);
 }

@@ -27,15 +27,19 @@ struct PrefillParameters {
 /// Parameters of a device's decode attention for one number format of the cache. Two kernels serve: one on tensor
 /// cores, where `grouped_from` to `grouped_to` query heads share a key head; one on vector units for all others.
 struct DecodeParameters {
+    struct Kernel {
+        Seconds tile = {}, keys = {}, chain = {}, merge = {};
+        Seconds tile_group = {}, keys_group = {};  ///< of tensor cores alone
+        double occupancy = 1.5, most_part = 1200;
+        friend bool operator==(const Kernel&, const Kernel&) = default;
+    };
+
     double compute_units = 1, grouped_from = 2, grouped_to = 32;
     Seconds launch;
     BytesPerSecond hbm;
     double overlap_exponent = 3;
     double least_part = 200;
-    Seconds tile, tile_group, keys, keys_group, chain, merge;
-    double occupancy = 1.5, most_part = 1200;
-    Seconds vector_tile, vector_keys, vector_chain, vector_merge;
-    double vector_occupancy = 1.5, vector_most_part = 14000;
+    Kernel tensor, vector{.most_part = 14000};
 
     static std::span<const Field<DecodeParameters>> fields();
     static std::span<const Field<DecodeParameters>> fixed_fields();

@@ -15,12 +15,12 @@ struct Engines {
 /// engines, from `first_large_engine` on.
 inline Engines engines_of(const GemmParameters& p) {
     Engines engines{};
-    engines.dies = static_cast<std::size_t>(p.dies);
-    engines.on_die = static_cast<std::size_t>(p.engines) / engines.dies;
+    engines.dies = static_cast<std::size_t>(p.chip.dies);
+    engines.on_die = static_cast<std::size_t>(p.chip.engines) / engines.dies;
     const auto of_die = static_cast<std::size_t>(p.compute_units) / engines.dies;
     for (std::size_t e = 0; e < engines.dies * engines.on_die; ++e) {
         const auto large =
-            (e + engines.on_die - static_cast<std::size_t>(p.first_large_engine)) % engines.on_die;
+            (e + engines.on_die - static_cast<std::size_t>(p.chip.first_large_engine)) % engines.on_die;
         engines.whole[e] =
             static_cast<double>(of_die / engines.on_die + (large < of_die % engines.on_die ? 1 : 0));
     }
@@ -40,7 +40,7 @@ inline Engines engines_under_mask(const GemmParameters& p, double units, CuMask 
         for (std::size_t bit = b * block; bit < b * block + (all + blocks - 1 - b) / blocks; ++bit) {
             const std::size_t unit = bit / engines.dies;
             const std::size_t engine =
-                unit < even ? unit : unit - even + static_cast<std::size_t>(p.first_large_engine);
+                unit < even ? unit : unit - even + static_cast<std::size_t>(p.chip.first_large_engine);
             engines.units[bit % engines.dies * engines.on_die + engine % engines.on_die] += 1;
         }
     return engines;
@@ -49,7 +49,7 @@ inline Engines engines_under_mask(const GemmParameters& p, double units, CuMask 
 /// Every engine like the smallest one, less `lost` units.
 inline Engines engines_without(const GemmParameters& p, double lost) {
     Engines engines = engines_of(p);
-    const double smallest = std::floor(p.compute_units / p.engines);
+    const double smallest = std::floor(p.compute_units / p.chip.engines);
     engines.whole.fill(smallest);
     engines.units.fill(std::max(smallest - lost, 1.0));
     return engines;

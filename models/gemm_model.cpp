@@ -23,11 +23,11 @@ GemmEstimate estimate_of(const GemmShape& shape, Problem problem, const GemmPara
     const double body = quantise + (smooth_max(compute, memory, p.overlap_exponent) + reduction);
     const double quantised = quantise > 0 ? unquantised_bytes(problem) + problem.a : 0;
     const auto slowed_after = [&](double hot) {
-        return 1 + p.sustained_slowdown * hot / (hot + p.sustained_time.si());
+        return 1 + p.sustained.slowdown * hot / (hot + p.sustained.time.si());
     };
     // The power cap lowers the clock of the units, not that of memory. Fits without `memory_start` have it in the whole body
     // as far as a GEMM heats itself.
-    const double own = p.memory_start.si() > 0 ? 1 : slowed_after(body);
+    const double own = p.memory.start.si() > 0 ? 1 : slowed_after(body);
     const double slowed = slowed_after(std::max(body, busy)) / own;
     const double whole =
         own * (quantise + smooth_max(compute * slowed, memory, p.overlap_exponent) + reduction);
@@ -55,7 +55,7 @@ GemmEstimate estimate_of(const GemmShape& shape, Problem problem, const GemmPara
 /// Share of operands that the last-level cache does not hold.
 double beyond_cache(const Problem& problem, const GemmParameters& p) {
     const double operands = problem.a + problem.b;
-    return operands / (operands + p.reuse_cache.si());
+    return operands / (operands + p.memory.reuse_cache.si());
 }
 
 /// With some of the units of engines; `loss`: mask_loss or reserved_loss. A library does not know which: the tile is that of the whole chip.
@@ -70,7 +70,7 @@ GemmEstimate estimate_on_engines(const GemmShape& shape, const Problem& problem,
 }
 
 bool knows_engines(const GemmParameters& p) {
-    return p.engines >= 1 && p.dies >= 1 && p.engines <= most_engines;
+    return p.chip.engines >= 1 && p.chip.dies >= 1 && p.chip.engines <= most_engines;
 }
 
 }  // namespace
@@ -86,11 +86,11 @@ GemmEstimate estimate_gemm(const GemmShape& shape, const GemmParameters& paramet
         return estimate_of(shape, problem, parameters,
                            choose(problem, parameters, persistent ? 1 : most_splits), busy.si(), nullptr);
     if (!persistent && knows_engines(parameters))
-        return estimate_on_engines(shape, problem, parameters, busy.si(),
-                                   engines_under_mask(parameters, units, mask), units,
-                                   mask == CuMask::even ? parameters.reserved_loss : parameters.mask_loss);
+        return estimate_on_engines(
+            shape, problem, parameters, busy.si(), engines_under_mask(parameters, units, mask), units,
+            mask == CuMask::even ? parameters.chip.reserved_loss : parameters.chip.mask_loss);
     const GemmParameters fewer =
-        on_units(parameters, units, parameters.reserved_loss * beyond_cache(problem, parameters));
+        on_units(parameters, units, parameters.chip.reserved_loss * beyond_cache(problem, parameters));
     Tiling chosen = persistent ? choose(problem, fewer, 1) : choose(problem, parameters);
     if (!persistent)
         chosen = tiling_of(problem, fewer, chosen.tile, chosen.rows, chosen.columns, chosen.split);
@@ -103,7 +103,7 @@ double slowed_by_lost_units(const GemmShape& shape, const GemmParameters& parame
     if (!knows_engines(parameters)) return 1;
     const Engines engines = engines_without(parameters, lost);
     return estimate_on_engines(shape, describe(shape, parameters), parameters, busy.si(), engines,
-                               engines.units[0] * parameters.engines, parameters.mask_loss)
+                               engines.units[0] * parameters.chip.engines, parameters.chip.mask_loss)
                .body /
            estimate_gemm(shape, parameters, busy).body;
 }

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 
 #include "models/fitted_keys.hpp"
+#include "sim/core/numbers.hpp"
 #include "sim/core/shown.hpp"
 #include "sim/topology/device.hpp"
 
@@ -54,8 +54,8 @@ std::span<const Field<GemmParameters>> GemmParameters::fields() {
     // clang-format off
     static const std::array rows{
         field<&P::launch>("launch_us", "Kernel start and end, independent of the shape."),
-        field<&P::tile_fixed>("tile_fixed_us", "Prologue of a tile: first loads, pipeline fill."),
-        field<&P::tile_epilogue>("tile_epilogue_us", "Storing a 128x128 tile of C; proportional to the tile's area."),
+        field<&P::tile, &P::TileCost::fixed>("tile_fixed_us", "Prologue of a tile: first loads, pipeline fill."),
+        field<&P::tile, &P::TileCost::epilogue>("tile_epilogue_us", "Storing a 128x128 tile of C; proportional to the tile's area."),
         field<&P::peak_rate>("peak_TFLOPS",
             "Rate of all units together for a short kernel with deep K: what clock and power allow.").in({1e-3, 1e7}),
         field<&P::stride_loss>("stride_loss_per_kB", "Extra main-loop time, as a share, for a kB of K where rows of A "
@@ -63,31 +63,31 @@ std::span<const Field<GemmParameters>> GemmParameters::fields() {
         field<&P::tail_floor>("tail_floor", "Cost of a last wave that is almost empty, in full waves."),
         field<&P::partial_floor>("partial_floor",
             "Cost of an only wave that is almost empty, in full waves; the clock is higher."),
-        field<&P::hbm>("hbm_GBps", "Achieved memory rate with all units reading."),
-        field<&P::unit_bandwidth>("unit_bandwidth_GBps", "Most that one compute unit draws from memory."),
+        field<&P::memory, &P::Memory::hbm>("hbm_GBps", "Achieved memory rate with all units reading."),
+        field<&P::memory, &P::Memory::unit_bandwidth>("unit_bandwidth_GBps", "Most that one compute unit draws from memory."),
         field<&P::overlap_exponent>("overlap_exponent",
             "p in (compute^p + memory^p)^(1/p): 1 is no overlap, a large value perfect overlap.").in({1.0, 100.0}),
-        field<&P::reuse_cache>("reuse_cache_MB",
+        field<&P::memory, &P::Memory::reuse_cache>("reuse_cache_MB",
             "Operand size at which a quarter of the re-reads miss the last-level cache.").in({1e-3, 1e6}),
-        field<&P::split_k_fixed>("split_k_fixed_us", "Extra time of a split-K kernel: its reduction pass."),
-        field<&P::split_k_rate>("split_k_GBps", "Rate of reducing the fp32 partial results."),
-        field<&P::sustained_slowdown>("sustained_slowdown", "Extra time, as a share, of a kernel much longer than "
+        field<&P::split_k, &P::SplitK::fixed>("split_k_fixed_us", "Extra time of a split-K kernel: its reduction pass."),
+        field<&P::split_k, &P::SplitK::rate>("split_k_GBps", "Rate of reducing the fp32 partial results."),
+        field<&P::sustained, &P::Sustained::slowdown>("sustained_slowdown", "Extra time, as a share, of a kernel much longer than "
             "sustained_time_us: the power cap lowers the clock.").in({0.0, 2.0}),
-        field<&P::sustained_time>("sustained_time_us",
+        field<&P::sustained, &P::Sustained::time>("sustained_time_us",
             "Duration at which half of that slowdown is reached.").in({1e-3, 1e9}),
-        field<&P::quantise_rate>("quantise_GBps", "Rate at which a step before the GEMM reads A in bf16 and writes it "
+        field<&P::memory, &P::Memory::quantise_rate>("quantise_GBps", "Rate at which a step before the GEMM reads A in bf16 and writes it "
             "in the operand type. 0: no such step in the times.").in({0.0, 1e7}).optional(),
-        field<&P::lone_unit_speed>("lone_unit_speed", "Speed of one unit that works alone, relative to one of all at "
+        field<&P::chip, &GemmChip::lone_unit_speed>("lone_unit_speed", "Speed of one unit that works alone, relative to one of all at "
             "work, which share power and caches; without it units keep their speed.").in({1.0, 10.0}).optional(),
-        field<&P::unit_speed_exponent>("unit_speed_exponent", "How sharply that speed falls with the units at work.")
+        field<&P::chip, &GemmChip::unit_speed_exponent>("unit_speed_exponent", "How sharply that speed falls with the units at work.")
             .in({1.0, 20.0}).optional(),
-        field<&P::mask_loss>("mask_loss", "Extra time, as a share, in what the units of a GEMM share, on fewer units "
+        field<&P::chip, &GemmChip::mask_loss>("mask_loss", "Extra time, as a share, in what the units of a GEMM share, on fewer units "
             "and with operands far larger than the last-level cache, where a mask leaves engines unequal numbers.")
             .in({0.0, 2.0}).optional(),
-        field<&P::reserved_loss>("reserved_loss", "The same where units are reserved evenly, and of a schedule's "
+        field<&P::chip, &GemmChip::reserved_loss>("reserved_loss", "The same where units are reserved evenly, and of a schedule's "
             "own kernel.")
             .in({0.0, 2.0}).optional(),
-        field<&P::memory_start>("memory_start_us", "Time until operands that lie in no cache stream at the full rate. "
+        field<&P::memory, &P::Memory::start>("memory_start_us", "Time until operands that lie in no cache stream at the full rate. "
             "With it, the power cap slows compute only, not memory.").optional()};
     // clang-format on
     return rows;
@@ -102,10 +102,10 @@ std::span<const Field<GemmParameters>> GemmParameters::fixed_fields() {
             .in({1, 100'000}),
         field<&P::k_step>("k_step", "K is padded to a multiple of this: main-loop depth of the kernels.")
             .in({1, 4096}),
-        field<&P::dies>("dies", "Compute dies to which hardware deals work-groups in turn.").whole().in({1, 64}).optional(),
-        field<&P::engines>("engines", "Shader engines of all dies, to which hardware deals the tiles of a GEMM in "
+        field<&P::chip, &GemmChip::dies>("dies", "Compute dies to which hardware deals work-groups in turn.").whole().in({1, 64}).optional(),
+        field<&P::chip, &GemmChip::engines>("engines", "Shader engines of all dies, to which hardware deals the tiles of a GEMM in "
             "proportion to the units that they have, in use or not.").whole().in({1, 64}).optional(),
-        field<&P::first_large_engine>("first_large_engine", "Where the units of a die do not divide evenly among its "
+        field<&P::chip, &GemmChip::first_large_engine>("first_large_engine", "Where the units of a die do not divide evenly among its "
             "engines: the first engine, from 0, of those that have one more.").whole().in({0, 63}).optional(),
         field<&P::row_step>("row_step", "Where M is no multiple of 64, tiles have any multiple of this as rows. "
             "Without it only the listed tiles exist.").in({1, 256}).optional(),
@@ -115,13 +115,13 @@ std::span<const Field<GemmParameters>> GemmParameters::fixed_fields() {
 }
 
 GemmTile parse_tile(const ConfigObject& object, const std::string& key, const std::string& text) {
-    const auto cross = text.find('x');
     GemmTile tile;
-    const auto read = [&](std::size_t begin, std::size_t end, std::int64_t& out) {
-        const auto [stop, error] = std::from_chars(text.data() + begin, text.data() + end, out);
-        return error == std::errc() && stop == text.data() + end && out >= 1 && out <= longest_tile_side;
+    const auto read = [&](const std::string& side, std::int64_t& out) {
+        out = parsed<std::int64_t>(side).value_or(0);
+        return out >= 1 && out <= longest_tile_side;
     };
-    if (cross == std::string::npos || !read(0, cross, tile.m) || !read(cross + 1, text.size(), tile.n))
+    const std::vector<std::string> sides = split(text, 'x');
+    if (sides.size() != 2 || !read(sides[0], tile.m) || !read(sides[1], tile.n))
         object.fail(key, (text == key ? "is" : "has " + in_quotes(text) + ", which is") +
                              std::string(" no tile, expected rows x columns such as 256x128"));
     return tile;

@@ -19,29 +19,53 @@ struct GemmTile {
     friend bool operator==(const GemmTile&, const GemmTile&) = default;
 };
 
+/// The units of a chip where a GEMM has only some of them.
+struct GemmChip {
+    double dies = 0, engines = 0;  ///< 0: not known
+    double first_large_engine = 0;
+    double lone_unit_speed = 0, unit_speed_exponent = 0, mask_loss = 0, reserved_loss = 0;
+    friend bool operator==(const GemmChip&, const GemmChip&) = default;
+};
+
 /// Parameters of a device's GEMM library for one dtype. Fitted values come from
 /// configs/calibrations/<device>.json (made by models/calibration/), each with its source and standard error. What each
 /// member means stands in `fields()`.
 struct GemmParameters {
+    struct TileCost {
+        Seconds fixed, epilogue;
+        friend bool operator==(const TileCost&, const TileCost&) = default;
+    };
+    struct Memory {
+        BytesPerSecond hbm, unit_bandwidth;
+        Bytes reuse_cache;
+        Seconds start;                 ///< 0: not known
+        BytesPerSecond quantise_rate;  ///< 0: no quantise step
+        friend bool operator==(const Memory&, const Memory&) = default;
+    };
+    struct SplitK {
+        Seconds fixed;
+        BytesPerSecond rate;
+        friend bool operator==(const SplitK&, const SplitK&) = default;
+    };
+    /// By the power cap.
+    struct Sustained {
+        double slowdown = 0;
+        Seconds time;
+        friend bool operator==(const Sustained&, const Sustained&) = default;
+    };
+
     double compute_units = 1;
     std::int64_t k_step = 64;
-    Seconds launch, tile_fixed, tile_epilogue;
+    Seconds launch;
     FlopsPerSecond peak_rate;
-    double stride_loss = 0, tail_floor = 1, partial_floor = 1;
-    BytesPerSecond hbm, unit_bandwidth;
-    double overlap_exponent = 4;
-    Bytes reuse_cache;
-    Seconds split_k_fixed;
-    BytesPerSecond split_k_rate;
-    double sustained_slowdown = 0;
-    Seconds sustained_time;
-    BytesPerSecond quantise_rate;  ///< 0: no quantise step
-    double dies = 0, engines = 0;  ///< 0: not known
-    double first_large_engine = 0;
-    double lone_unit_speed = 0, unit_speed_exponent = 0, mask_loss = 0, reserved_loss = 0;
+    double stride_loss = 0, tail_floor = 1, partial_floor = 1, overlap_exponent = 4;
     std::int64_t row_step = 0;  ///< 0: only `tiles`
-    Seconds memory_start;       ///< 0: not known
     std::vector<GemmTile> tiles;
+    TileCost tile;
+    Memory memory;
+    SplitK split_k;
+    Sustained sustained;
+    GemmChip chip;
 
     /// All scalar parameters that a fit may move, in the order of the files.
     static std::span<const Field<GemmParameters>> fields();

@@ -50,7 +50,7 @@ inline Problem describe(const GemmShape& shape, const GemmParameters& p, bool wa
             batch * (m * n * output),
             1,
             1,
-            warm ? 0 : p.memory_start.si(),
+            warm ? 0 : p.memory.start.si(),
             std::fmod(k * operand, conflicting_row) == 0};
 }
 
@@ -58,10 +58,10 @@ inline Problem describe(const GemmShape& shape, const GemmParameters& p, bool wa
 /// unit alone is `lone_unit_speed` times as fast as one of all; 0 without this parameter. `loss`: extra time, as a
 /// share, in what the units share.
 inline double tile_time(double share, const GemmParameters& p, double loss = 0) {
-    if (p.lone_unit_speed <= 1) return 0;
-    const double shared = std::pow(p.lone_unit_speed, p.unit_speed_exponent) - 1;
-    return std::pow((1 + shared * std::pow((1 + loss) * share, p.unit_speed_exponent)) / (1 + shared),
-                    1 / p.unit_speed_exponent);
+    if (p.chip.lone_unit_speed <= 1) return 0;
+    const double shared = std::pow(p.chip.lone_unit_speed, p.chip.unit_speed_exponent) - 1;
+    return std::pow((1 + shared * std::pow((1 + loss) * share, p.chip.unit_speed_exponent)) / (1 + shared),
+                    1 / p.chip.unit_speed_exponent);
 }
 
 /// Cost of `waves` in full waves. A partial wave is cheaper: with few units busy the clock
@@ -80,7 +80,7 @@ inline GemmParameters on_units(const GemmParameters& constants, double units, do
     GemmParameters p = constants;
     const double share = units / p.compute_units, time = tile_time(share, p, loss);
     p.peak_rate = p.peak_rate * share;
-    if (time > 0) p.peak_rate = p.peak_rate / time, p.lone_unit_speed = p.lone_unit_speed * time;
+    if (time > 0) p.peak_rate = p.peak_rate / time, p.chip.lone_unit_speed = p.chip.lone_unit_speed * time;
     p.compute_units = units;
     return p;
 }
@@ -130,16 +130,16 @@ inline double hbm_bytes(const Problem& problem, const GemmParameters& p, const T
     const double wave = together * (wave_rows * tm + wave_columns * tn) * problem.k * problem.operand_element;
     const double reread = std::max(0.0, wave * std::max(1.0, tiling.waves) - problem.a - problem.b);
     const double working_set = std::min(problem.a, problem.b) / problem.batch + wave;
-    const double overflow = working_set / (working_set + p.reuse_cache.si());
+    const double overflow = working_set / (working_set + p.memory.reuse_cache.si());
     return problem.a + problem.b + problem.c * problem.c_passes + reread * overflow * overflow;
 }
 
 /// Memory rate with `active` units reading: linear at first, then that of
 /// HBM; the corner is rounded (4-norm).
 inline double memory_rate(const GemmParameters& p, double active) {
-    const double ratio = p.hbm.si() / (active * p.unit_bandwidth.si());
+    const double ratio = p.memory.hbm.si() / (active * p.memory.unit_bandwidth.si());
     const double fourth = ratio * ratio * ratio * ratio;
-    return p.hbm.si() / std::sqrt(std::sqrt(1 + fourth));
+    return p.memory.hbm.si() / std::sqrt(std::sqrt(1 + fourth));
 }
 
 /// Time to read `bytes`. Where `memory_start` is known, operands in no cache stream at the full rate only after it.
@@ -166,7 +166,7 @@ inline double compute_time(const Problem& problem, const GemmParameters& p, cons
     const double area = tiling.tile.rows * tiling.tile.columns;
     const double unit_rate = p.peak_rate.si() / p.compute_units * tiling.tile.efficiency;
     const double overhead =
-        p.tile_fixed.si() + p.tile_epilogue.si() * problem.epilogue_factor * area / reference_tile_area;
+        p.tile.fixed.si() + p.tile.epilogue.si() * problem.epilogue_factor * area / reference_tile_area;
     const double main_loop = 2 * area * tiling.depth / unit_rate * stride_slowdown(problem, p, tiling.depth);
     return (main_loop + overhead) * tiling.waves_cost;
 }
@@ -176,7 +176,7 @@ inline double partial_results(const Problem& problem, const Tiling& tiling) {
 }
 
 inline double reduction_time(const Problem& problem, const GemmParameters& p, const Tiling& tiling) {
-    return tiling.split > 1 ? p.split_k_fixed.si() + partial_results(problem, tiling) / p.split_k_rate.si()
+    return tiling.split > 1 ? p.split_k.fixed.si() + partial_results(problem, tiling) / p.split_k.rate.si()
                             : 0;
 }
 
@@ -187,7 +187,7 @@ inline double unquantised_bytes(const Problem& problem) {
 
 /// The step that turns A from bf16 into the operand type, before the first tile of the GEMM.
 inline double quantise_time(const Problem& problem, const GemmParameters& p) {
-    return p.quantise_rate.si() > 0 ? unquantised_bytes(problem) / p.quantise_rate.si() : 0;
+    return p.memory.quantise_rate.si() > 0 ? unquantised_bytes(problem) / p.memory.quantise_rate.si() : 0;
 }
 
 /// Finds the fastest tiling, as a library's heuristic would choose it.
@@ -225,7 +225,8 @@ private:
     /// `tried`: with the least cost of its waves. Before the time itself, lower bounds of it, the cheapest first.
     void consider(Tiling tried) {
         const double reduction = reduction_time(problem_, p_, tried);
-        const double compulsory = compulsory_ / std::min(p_.hbm.si(), tried.active * p_.unit_bandwidth.si());
+        const double compulsory =
+            compulsory_ / std::min(p_.memory.hbm.si(), tried.active * p_.memory.unit_bandwidth.si());
         if (at_least(compute_time(problem_, p_, tried), compulsory) + reduction >= least_) return;
         tried.waves_cost = effective_waves(tried.waves, p_);
         const double compute = compute_time(problem_, p_, tried);

@@ -10,11 +10,11 @@ Machine at_speed(const Machine& machine, double speed) {
     slowed.sustained = Seconds();
     for (auto& [dtype, gemm] : slowed.calibration.gemm) {
         slowed.calibration.measured_gemm.emplace(dtype, gemm);
-        gemm.sustained_slowdown = 0;
+        gemm.sustained.slowdown = 0;
         gemm.peak_rate = gemm.peak_rate * speed;
-        gemm.unit_bandwidth = gemm.unit_bandwidth * speed;
-        gemm.tile_fixed = gemm.tile_fixed / speed;
-        gemm.tile_epilogue = gemm.tile_epilogue / speed;
+        gemm.memory.unit_bandwidth = gemm.memory.unit_bandwidth * speed;
+        gemm.tile.fixed = gemm.tile.fixed / speed;
+        gemm.tile.epilogue = gemm.tile.epilogue / speed;
     }
     return slowed;
 }

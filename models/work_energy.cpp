@@ -62,7 +62,7 @@ double power_limited_share(const TaskGraph& graph, const Machine& machine) {
     for (TaskId id = 0; id < graph.size(); ++id) {
         const auto* gemm = std::get_if<GemmShape>(&graph[id].work);
         if (gemm == nullptr || (last != nullptr && last->dtype == gemm->dtype)) continue;
-        most = std::max(most, busy / (busy + machine.calibration.gemm_for(gemm->dtype).sustained_time));
+        most = std::max(most, busy / (busy + machine.calibration.gemm_for(gemm->dtype).sustained.time));
         last = gemm;
     }
     return most;

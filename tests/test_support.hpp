@@ -90,12 +90,12 @@ inline GemmParameters round_gemm() {
     p.compute_units = 100;
     p.k_step = 1;
     p.peak_rate = teraflops(100);
-    p.hbm = p.unit_bandwidth = gigabytes_per_second(1e7);
+    p.memory.hbm = p.memory.unit_bandwidth = gigabytes_per_second(1e7);
     p.overlap_exponent = 100;
-    p.reuse_cache = gigabytes(1000);
-    p.split_k_fixed = Seconds(1);  // never worth it
-    p.split_k_rate = gigabytes_per_second(1000);
-    p.sustained_time = Seconds(1);
+    p.memory.reuse_cache = gigabytes(1000);
+    p.split_k.fixed = Seconds(1);  // never worth it
+    p.split_k.rate = gigabytes_per_second(1000);
+    p.sustained.time = Seconds(1);
     p.tiles = {{100, 100, 1.0}};
     return p;
 }

@@ -15,11 +15,9 @@ add_library(overlap_fits STATIC
     models/calibration/measurements/measured_links.cpp
     models/calibration/problems/beside_chains.cpp
     models/calibration/problems/device_problems.cpp
-    models/calibration/problems/dma_copies.cpp
     models/calibration/problems/energy_of_work.cpp
     models/calibration/problems/gpu_speeds.cpp
     models/calibration/problems/interference_factors.cpp
-    models/calibration/problems/kernel_copies.cpp
     models/calibration/problems/library_beside_gemms.cpp
     models/calibration/problems/local_kernels.cpp
     models/calibration/problems/peer_copies.cpp

@@ -42,6 +42,14 @@ std::int64_t CsvTable::integer(std::size_t row, const std::string& name) const {
     return *value;
 }
 
+double CsvTable::number(std::size_t row, const std::string& name) const {
+    const std::string& text = cell(row, name);
+    const auto value = parsed<double>(text);
+    if (!value || !(*value > 0) || *value > 1e15)
+        throw UserError(where(row) + ": " + name + " is " + in_quotes(text) + ", expected a positive number");
+    return *value;
+}
+
 Json CsvTable::row_as_json(std::size_t row) const {
     Json json = Json::object();
     for (std::size_t i = 0; i < lines_.front().size(); ++i) json[lines_.front()[i]] = lines_.at(row + 1)[i];

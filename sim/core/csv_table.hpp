@@ -24,6 +24,8 @@ public:
     const std::string& cell(std::size_t row, const std::string& column) const;
     /// A whole number from 1 to 1e9; throws UserError "file:line: …".
     std::int64_t integer(std::size_t row, const std::string& column) const;
+    /// A number above 0, to 1e15; throws likewise.
+    double number(std::size_t row, const std::string& column) const;
     /// "file:line", for errors.
     std::string where(std::size_t row) const;
     Json row_as_json(std::size_t row) const;

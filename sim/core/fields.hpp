@@ -157,6 +157,18 @@ constexpr auto field(std::string_view key, const char* doc) {
     return field;
 }
 
+/// The field of a part's member.
+template <auto Part, auto Member>
+constexpr auto field(std::string_view key, const char* doc) {
+    using T = decltype(detail::owner_of(Part));
+    using V = decltype(detail::type_of(Member));
+    Field<T> of_whole;
+    static_cast<Key&>(of_whole) = field<Member>(key, doc);
+    of_whole.si = [](const T& from) { return detail::plain(from.*Part.*Member); };
+    of_whole.set_si = [](T& to, double value) { to.*Part.*Member = static_cast<V>(value); };
+    return of_whole;
+}
+
 /// A field that is an enum, whose enumerators are called `names`; it may be left out.
 template <auto Member, std::size_t N>
 constexpr auto field(std::string_view key, const std::array<std::string, N>& names, const char* doc) {

@@ -147,17 +147,6 @@ InputKey<T> object_key(const std::string& key, Json Base::*member, const Json& s
             [=](const T& from) { return (from.*member).empty() ? left_out : from.*member; }};
 }
 
-/// An object with `keys`, which fill in the same T.
-template <class T>
-InputKey<T> part_key(const std::string& key, const std::string& doc,
-                     std::type_identity_t<InputKeys<T>> keys) {
-    const auto read = [=](ConfigObject& from, const std::string& name, T& to) {
-        ConfigObject part = from.object(name);
-        to = read_keys<T>(part, keys, std::move(to));
-    };
-    return {key, keys_schema(doc, keys), read};
-}
-
 /// An object with `keys`, which fill in a member.
 template <class T, class Base, class Member>
 InputKey<T> member_key(const std::string& key, Member Base::*member, const std::string& doc,

@@ -44,15 +44,15 @@ TEST_CASE("a recipe is a table, a prior that its hardware decides, and what is d
     CHECK(table.device == "gpu");
     CHECK(table.filter.where.at("lib") == "a");
     CHECK(to_teraflops(table.prior.start.peak_rate) == Approx(600));
-    CHECK(to_gigabytes_per_second(table.prior.start.unit_bandwidth) == Approx(3000.0 / 60));
+    CHECK(to_gigabytes_per_second(table.prior.start.memory.unit_bandwidth) == Approx(3000.0 / 60));
     REQUIRE(table.prior.start.tiles.size() == 2);
     CHECK(table.prior.start.tiles[1].efficiency == Approx(std::pow(1.0 / 8, 0.15)));  // 64 x 64 of 256 x 128
     CHECK(table.prior.start.row_step == 8);
-    CHECK(table.prior.start.memory_start == microseconds(2));
+    CHECK(table.prior.start.memory.start == microseconds(2));
     CHECK(table.prior.rows_of_family == 16);
     CHECK(table.filter.warm_below.si() == Approx(19e6));
-    CHECK(table.filter.run_gap == microseconds(2));
-    CHECK(table.filter.run_cache.si() == Approx(130e6));
+    CHECK(table.filter.run_gap.pause == microseconds(2));
+    CHECK(table.filter.run_gap.cache.si() == Approx(130e6));
     CHECK(table.anchors.front().measurement(DType::bf16).time.si() == Approx(2e9 / 500e12));
     REQUIRE(recipes.derivations.size() == 2);
     CHECK(recipes.derivations[0].dtype == DType::fp16);  // the source of fp8

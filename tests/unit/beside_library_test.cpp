@@ -15,8 +15,8 @@ namespace {
 /// 100 units of two dies with two engines each: 25 an engine. A unit keeps its speed.
 GemmParameters round_engines() {
     GemmParameters p = round_gemm();
-    p.dies = 2;
-    p.engines = 4;
+    p.chip.dies = 2;
+    p.chip.engines = 4;
     return p;
 }
 
@@ -33,8 +33,8 @@ Machine machine_with_engines(double gemm_lost, double library_lost, double waits
     device.interference.collectives_slowed_beside_gemms = library_lost;
     Machine machine = machine_of(topology_of(3, group("full_mesh"), 1, "", device));
     for (auto& [dtype, parameters] : machine.calibration.gemm) {
-        parameters.dies = 2;
-        parameters.engines = 4;
+        parameters.chip.dies = 2;
+        parameters.chip.engines = 4;
     }
     return machine;
 }
@@ -61,9 +61,9 @@ TEST_CASE(
     using namespace gemm_detail;
     GemmParameters chip;
     chip.compute_units = 304;
-    chip.dies = 8;
-    chip.engines = 32;
-    chip.first_large_engine = 1;  // 38 units a die: 9, 10, 10 and 9
+    chip.chip.dies = 8;
+    chip.chip.engines = 32;
+    chip.chip.first_large_engine = 1;  // 38 units a die: 9, 10, 10 and 9
     const auto of_die = [](const std::array<double, most_engines>& all, std::size_t die) {
         return std::vector<double>(all.begin() + 4 * static_cast<std::ptrdiff_t>(die),
                                    all.begin() + 4 * static_cast<std::ptrdiff_t>(die + 1));
@@ -106,8 +106,8 @@ TEST_CASE("a GEMM takes as many rounds as the units left in each engine need") {
     // left in each of 32 engines, 37 tiles an engine take 5 rounds, with 7 units 6.
     GemmParameters p = round_engines();
     p.compute_units = 304;
-    p.dies = 8;
-    p.engines = 32;
+    p.chip.dies = 8;
+    p.chip.engines = 32;
     const GemmShape shape{3700, 3200, 1000};  // 37 × 32 tiles of 100 × 100
     CHECK(slowed_by_lost_units(shape, p, {}, 1) == Approx(5.0 / 4));
     CHECK(slowed_by_lost_units(shape, p, {}, 2) == Approx(6.0 / 4));
@@ -118,8 +118,8 @@ TEST_CASE("a GEMM takes as many rounds as the units left in each engine need") {
 
 TEST_CASE("fewer units run faster each where the speed of a lone unit is known") {
     GemmParameters p = round_gemm();
-    p.lone_unit_speed = 2;
-    p.unit_speed_exponent = 1;
+    p.chip.lone_unit_speed = 2;
+    p.chip.unit_speed_exponent = 1;
     // Time of a tile while a share x of the units work: (1 + x) / 2. 50 of 100 units: 0.75, in 4 waves instead of 2.
     CHECK(to_microseconds(estimate_gemm(two_waves, p, {}, {50}).body) == Approx(4 * 20 * 0.75));
     CHECK(to_microseconds(estimate_gemm(two_waves, p).body) == Approx(40));
@@ -130,20 +130,20 @@ TEST_CASE("fewer units run faster each where the speed of a lone unit is known")
 
 TEST_CASE("operands that the cache cannot hold cost a masked GEMM more") {
     GemmParameters p = round_engines();
-    p.mask_loss = 0.5;
-    p.reuse_cache = Bytes(6e6);  // A and B: 2000 · 1000 and 1000 · 1000 elements of 2 bytes
+    p.chip.mask_loss = 0.5;
+    p.memory.reuse_cache = Bytes(6e6);  // A and B: 2000 · 1000 and 1000 · 1000 elements of 2 bytes
     // 50 units: 25 low bits in each of two blocks of 50 are 26 units of die 0, 13 an engine, and 24 of die 1, 12 an
     // engine, which take five rounds for 50 tiles.
     CHECK(to_microseconds(estimate_gemm(two_waves, p, {}, {50, CuMask::low_bits}).body) ==
           Approx(5 * 20 * (1 + 0.5 * 6 / (6 + 6.0))));
     // Reserved evenly, 50 units are 25 a die, 13 and 12 an engine: five rounds, too, with a loss of their own.
-    p.reserved_loss = 0.2;
+    p.chip.reserved_loss = 0.2;
     CHECK(to_microseconds(estimate_gemm(two_waves, p, {}, {50}).body) ==
           Approx(5 * 20 * (1 + 0.2 * 6 / (6 + 6.0))));
     CHECK(to_microseconds(estimate_gemm(two_waves, p).body) == Approx(40));
     // Not so a unit that works alone: of 20 µs it takes half, and shares nothing.
-    p.lone_unit_speed = 2;
-    p.unit_speed_exponent = 1;
+    p.chip.lone_unit_speed = 2;
+    p.chip.unit_speed_exponent = 1;
     CHECK(to_microseconds(estimate_gemm({100, 100, 1000}, p, {}, {50, CuMask::low_bits}).body) ==
           Approx(20 * (1 + 0.01 * (1 + 0.5 * 0.4 / (0.4 + 6.0))) / 2));
 }

@@ -18,13 +18,13 @@ GemmParameters four_units() {
     p.peak_rate = teraflops(4 * 3.3554432);
     p.tail_floor = 1;
     p.partial_floor = 1;
-    p.hbm = gigabytes_per_second(1e7);
-    p.unit_bandwidth = gigabytes_per_second(1e7);
+    p.memory.hbm = gigabytes_per_second(1e7);
+    p.memory.unit_bandwidth = gigabytes_per_second(1e7);
     p.overlap_exponent = 100;
-    p.reuse_cache = gigabytes(1000);
-    p.split_k_fixed = Seconds(1);  // never worth it
-    p.split_k_rate = gigabytes_per_second(1000);
-    p.sustained_time = Seconds(1);
+    p.memory.reuse_cache = gigabytes(1000);
+    p.split_k.fixed = Seconds(1);  // never worth it
+    p.split_k.rate = gigabytes_per_second(1000);
+    p.sustained.time = Seconds(1);
     p.tiles = {{128, 128, 1.0}};
     return p;
 }
@@ -100,8 +100,8 @@ TEST_CASE("the last wave is soft") {
 
 TEST_CASE("prologue, epilogue and efficiency belong to the tile") {
     GemmParameters p = four_units();
-    p.tile_fixed = microseconds(2);
-    p.tile_epilogue = microseconds(1);
+    p.tile.fixed = microseconds(2);
+    p.tile.epilogue = microseconds(1);
     p.tiles = {{128, 128, 0.5}};
     // 10 µs / 0.5 + 2 + 1 · 1 = 23 µs.
     CHECK(body_us({256, 256, 1024}, p) == Approx(23));
@@ -129,7 +129,7 @@ TEST_CASE("rows that are a multiple of 512 B apart cost the main loop, the deepe
 
 TEST_CASE("memory bound: bytes over the rate") {
     GemmParameters p = four_units();
-    p.hbm = gigabytes_per_second(1);
+    p.memory.hbm = gigabytes_per_second(1);
     // A and B 256·1024·2 B each, C 256·256·2 B: 1,179,648 B at 1 GB/s =
     // 1179.648 µs, far above 10 µs of compute.
     const GemmEstimate estimate = estimate_gemm({256, 256, 1024}, p);
@@ -141,18 +141,18 @@ TEST_CASE("memory bound: bytes over the rate") {
     CHECK(to_microseconds(accumulating.body) == Approx(1310.72));
     // One tile uses one unit, which draws no more than its own bandwidth:
     // (2·128·1024 + 128·128)·2 B at 0.01 GB/s.
-    p.unit_bandwidth = gigabytes_per_second(0.01);
+    p.memory.unit_bandwidth = gigabytes_per_second(0.01);
     CHECK(body_us({128, 128, 1024}, p) == Approx(557'056 / 0.01e3).epsilon(1e-6));
 }
 
 TEST_CASE("a quantise step before the GEMM takes the bytes of A in bf16 at its rate") {
     GemmParameters p = four_units();
-    p.quantise_rate = gigabytes_per_second(100);
+    p.memory.quantise_rate = gigabytes_per_second(100);
     // 1 byte an element, 10 µs of compute; A has 256 · 1024 elements, 524,288 B in bf16: 5.24288 µs at 100 GB/s.
     CHECK(body_us({256, 256, 1024, DType::fp8}, p) == Approx(15.24288));
     // The step reads those bytes and writes 262,144 B of fp8.
     GemmParameters without = p;
-    without.quantise_rate = {};
+    without.memory.quantise_rate = {};
     CHECK(estimate_gemm({256, 256, 1024, DType::fp8}, p).hbm_traffic.si() ==
           Approx(estimate_gemm({256, 256, 1024, DType::fp8}, without).hbm_traffic.si() + 786'432));
     CHECK(body_us({256, 256, 1024, DType::fp8}, without) == Approx(10));
@@ -175,7 +175,7 @@ TEST_CASE("a batch is so many tiles in one kernel, and as many operands") {
 
 TEST_CASE("split-K is chosen when it pays") {
     GemmParameters p = four_units();
-    p.split_k_fixed = microseconds(1);
+    p.split_k.fixed = microseconds(1);
     // One tile of K = 8192 takes 80 µs; four splits 20 µs + 1 µs + 4 · 128·128·4 B at 1 TB/s = 0.262 µs.
     const GemmEstimate estimate = estimate_gemm({128, 128, 8192}, p);
     CHECK(estimate.split_k == 4);
@@ -184,8 +184,8 @@ TEST_CASE("split-K is chosen when it pays") {
 
 TEST_CASE("a kernel that lasts is slowed by the power cap") {
     GemmParameters p = four_units();
-    p.sustained_slowdown = 0.2;
-    p.sustained_time = microseconds(10);
+    p.sustained.slowdown = 0.2;
+    p.sustained.time = microseconds(10);
     // 10 µs is half way: 10 · (1 + 0.2 · 10 / (10 + 10)) = 11 µs.
     CHECK(body_us({256, 256, 1024}, p) == Approx(11));
     // Among 90 µs of other work: 10 · (1 + 0.2 · 90 / (90 + 10)) = 11.8 µs.
@@ -194,19 +194,19 @@ TEST_CASE("a kernel that lasts is slowed by the power cap") {
 
 TEST_CASE("memory starts late where that is known, and then the power cap slows compute alone") {
     GemmParameters p = four_units();
-    p.hbm = gigabytes_per_second(1);
-    p.memory_start = microseconds(20);
+    p.memory.hbm = gigabytes_per_second(1);
+    p.memory.start = microseconds(20);
     // 1,179,648 B at 1 GB/s, 20 µs later; 10 µs of compute stay hidden.
     const GemmShape shape{256, 256, 1024};
     CHECK(body_us(shape, p) == Approx(1179.648 + 20));
     // B in a cache: no start.
     CHECK(to_microseconds(estimate_gemm(shape, p, {}, {.warm = true}).body) == Approx(1179.648));
     // The cap makes 10 µs of compute 10 · (1 + 1 · 1199.648 / (1199.648 + 10)) = 19.9 µs, still hidden.
-    p.sustained_slowdown = 1;
-    p.sustained_time = microseconds(10);
+    p.sustained.slowdown = 1;
+    p.sustained.time = microseconds(10);
     CHECK(body_us(shape, p) == Approx(1179.648 + 20));
     // Without a known start it slows the whole body: 1179.648 · (1 + 1179.648 / 1189.648).
-    p.memory_start = Seconds();
+    p.memory.start = Seconds();
     CHECK(body_us(shape, p) == Approx(1179.648 * (1 + 1179.648 / 1189.648)));
 }
 

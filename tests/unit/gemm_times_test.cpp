@@ -73,8 +73,8 @@ TEST_CASE("a GEMM of a measured shape takes the measured time, every other that 
 
 TEST_CASE("a hot chip is as much slower in a measured GEMM as in a modelled one") {
     Machine machine = machine_that_knows(2);
-    machine.calibration.gemm.at(DType::bf16).sustained_slowdown = 0.2;
-    machine.calibration.gemm.at(DType::bf16).sustained_time = microseconds(1000);
+    machine.calibration.gemm.at(DType::bf16).sustained.slowdown = 0.2;
+    machine.calibration.gemm.at(DType::bf16).sustained.time = microseconds(1000);
     const GemmParameters& parameters = machine.calibration.gemm_for(DType::bf16);
     machine.calibration.gemm_times[known].time = 2.0 * estimate_gemm(known, parameters).total();
     machine.sustained = microseconds(1e6);

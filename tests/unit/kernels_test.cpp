@@ -179,14 +179,14 @@ TEST_CASE("decode attention is tiles of a sequence and a key head, cut where the
     p.launch = microseconds(1);
     p.hbm = BytesPerSecond(no_memory);
     p.overlap_exponent = 100;
-    p.tile = p.tile_group = microseconds(1);
-    p.keys = microseconds(10);
-    p.chain = microseconds(5);
-    p.merge = microseconds(3);
-    p.occupancy = p.vector_occupancy = 1;
-    p.most_part = p.vector_most_part = 1e6;
-    p.vector_tile = microseconds(1);
-    p.vector_keys = microseconds(2);
+    p.tensor.tile = p.tensor.tile_group = microseconds(1);
+    p.tensor.keys = microseconds(10);
+    p.tensor.chain = microseconds(5);
+    p.tensor.merge = microseconds(3);
+    p.tensor.occupancy = p.vector.occupancy = 1;
+    p.tensor.most_part = p.vector.most_part = 1e6;
+    p.vector.tile = microseconds(1);
+    p.vector.keys = microseconds(2);
     p.least_part = 100;
     const auto us = [&](AttentionCall call) {
         call.kind = AttentionKind::decode;

@@ -69,17 +69,6 @@ std::map<std::string, int> deal(const std::vector<DeviceRow>& rows) {
     return folds;
 }
 
-/// The JSON object that holds a key, and the last part of the key.
-std::pair<Json*, std::string> place_of(Json& groups, const std::string& name) {
-    Json* place = &groups;
-    std::size_t begin = 0;
-    for (auto end = name.find('/'); end != std::string::npos; end = name.find('/', begin)) {
-        place = &(*place)[name.substr(begin, end - begin)];
-        begin = end + 1;
-    }
-    return {place, name.substr(begin)};
-}
-
 }  // namespace
 
 DeviceValues DeviceCalibration::values() const {
@@ -109,8 +98,7 @@ std::vector<std::string> DeviceCalibration::undetermined() const {
 }
 
 DeviceCalibration calibrate(DeviceProblem problem, const MachinesWith& machines) {
-    DeviceCalibration result{
-        .problem = std::move(problem), .fitted = {}, .predicted = {}, .predicted_held_out = {}};
+    DeviceCalibration result{.problem = std::move(problem)};
     const std::vector<DeviceRow>& rows = result.problem.rows;
     const std::map<std::string, int> folds = deal(rows);
     const auto fit_without = [&](int fold) {
@@ -143,10 +131,8 @@ const Machine& machine_of(const Machines& machines, int gpus) {
 
 Json trial_calibration(const std::string& device, const DeviceValues& values) {
     Json json{{"schema", newest_version("calibration")}, {"device", device}};
-    for (const auto& [name, value] : values) {
-        const auto [place, key] = place_of(json, name);
-        (*place)[key] = {{"value", value}, {"source", "trial"}};
-    }
+    for (const auto& [name, value] : values)
+        json[Json::json_pointer("/" + name)] = {{"value", value}, {"source", "trial"}};
     return json;
 }
 
@@ -169,11 +155,9 @@ void add_to_groups(const DeviceCalibration& calibration, Json& groups) {
         {"not_determined", calibration.undetermined()}};
     for (std::size_t i = 0; i < problem.parameters.size(); ++i) {
         const DeviceParameter& parameter = problem.parameters[i];
-        const FittedValue& fitted = calibration.fitted[i];
         groups[parameter.group]["provenance"][problem.name] = provenance;
-        const auto [place, key] = place_of(groups, parameter.name());
-        (*place)[key] = parameter_entry(
-            key, {fitted.value, fitted.standard_error, fitted.prior_share, fitted.residual},
+        groups[Json::json_pointer("/" + parameter.name())] = parameter_entry(
+            parameter.key, calibration.fitted[i],
             {.fitted = "fitted to " + problem.file,
              .prior = "prior (" + parameter.reason + "): the measurements do not determine it",
              .file = problem.file,

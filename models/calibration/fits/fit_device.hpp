@@ -47,12 +47,12 @@ struct DeviceRow {
 /// A group of a device's parameters, and the rows that they are fitted to.
 struct DeviceProblem {
     std::string name;  ///< "DMA copies"
-    std::vector<DeviceParameter> parameters;
-    std::vector<DeviceRow> rows;
-    std::vector<std::string> classes;            ///< in report order
-    std::string families;                        ///< description of a family
-    std::string file, date;                      ///< of the measurements
-    std::string quantity = "time", unit = "us";  ///< that the rows measure
+    std::vector<DeviceParameter> parameters = {};
+    std::vector<DeviceRow> rows = {};
+    std::vector<std::string> classes = {};  ///< in report order
+    std::string families = {};              ///< description of a family
+    std::string file = {}, date = {};       ///< of the measurements
+    std::string unit = "us";                ///< of what the rows measure
 };
 
 /// Values by DeviceParameter::name().
@@ -63,9 +63,9 @@ using MachinesWith = std::function<Machines(const DeviceValues&)>;
 /// A problem solved with all its rows, and once without each fold of families.
 struct DeviceCalibration {
     DeviceProblem problem;
-    std::vector<FittedValue> fitted;         ///< by parameter, rounded as in the calibration file
-    std::vector<double> predicted;           ///< by row, with `fitted`
-    std::vector<double> predicted_held_out;  ///< by row, by the fit that has not seen the row's family
+    std::vector<FittedValue> fitted = {};         ///< by parameter, rounded as in the calibration file
+    std::vector<double> predicted = {};           ///< by row, with `fitted`
+    std::vector<double> predicted_held_out = {};  ///< by row, by the fit that has not seen the row's family
 
     DeviceValues values() const;
     std::vector<ErrorClass> classes() const;

@@ -191,22 +191,17 @@ GemmFit fit_gemm(std::span<const GemmMeasurement> rows, const GemmPrior& prior) 
     fit.campaign_rates = found.campaign_rates;
     normalise(fit.parameters);
     std::size_t j = 0;
+    const auto fitted = [&](double value) {
+        const FittedValue made{value, value * known.standard_error[j], known.prior_share[j],
+                               known.residual[j]};
+        ++j;
+        return made;
+    };
     for (const Field<GemmParameters>& field : GemmParameters::fields()) {
-        if (!is_fitted(field, prior.start)) {
-            fit.field_errors.push_back(0);
-            fit.field_residuals.push_back(0);
-            fit.field_prior_share.push_back(1);
-            continue;
-        }
-        fit.field_errors.push_back(field.get(fit.parameters) * known.standard_error[j]);
-        fit.field_residuals.push_back(known.residual[j]);
-        fit.field_prior_share.push_back(known.prior_share[j++]);
+        const double value = field.get(fit.parameters);
+        fit.fields.push_back(is_fitted(field, prior.start) ? fitted(value) : FittedValue{value, 0, 1, 0});
     }
-    for (const GemmTile& tile : fit.parameters.tiles) {
-        fit.tile_errors.push_back(tile.efficiency * known.standard_error[j]);
-        fit.tile_residuals.push_back(known.residual[j]);
-        fit.tile_prior_share.push_back(known.prior_share[j++]);
-    }
+    for (const GemmTile& tile : fit.parameters.tiles) fit.tiles.push_back(fitted(tile.efficiency));
     for (const double rate : fit.campaign_rates)
         fit.campaign_errors.push_back(rate * known.standard_error[j++]);
     return fit;

@@ -3,6 +3,7 @@
 #include <span>
 #include <vector>
 
+#include "models/calibration/fits/parameter_json.hpp"
 #include "models/calibration/measurements/gemm_table.hpp"
 #include "models/gemm_model.hpp"
 
@@ -21,14 +22,9 @@ struct GemmPrior {
 };
 
 struct GemmFit {
-    GemmParameters parameters;         ///< the best tile's efficiency is 1
-    std::vector<double> field_errors;  ///< standard errors in the unit of GemmParameters::fields()
-    std::vector<double> tile_errors;   ///< standard errors of the efficiencies
-    /// Fraction of the knowledge that comes from the prior, in [0, 1]: near 1, the table says nothing.
-    std::vector<double> field_prior_share, tile_prior_share;
-    /// Mean |log(predicted / measured)|, with robust loss and weights, over the rows that depend on the
-    /// parameter, weighted by how much they depend on it.
-    std::vector<double> field_residuals, tile_residuals;
+    GemmParameters parameters;        ///< the best tile's efficiency is 1
+    std::vector<FittedValue> fields;  ///< those of GemmParameters::fields(), in their units
+    std::vector<FittedValue> tiles;   ///< efficiencies
     /// Compute rates of campaigns 1, 2, … relative to campaign 0, whose rate is in
     /// `parameters`; standard errors.
     std::vector<double> campaign_rates, campaign_errors;

@@ -17,7 +17,7 @@ namespace {
 std::string campaign_name(const GemmRecipe& recipe, int number) {
     for (const GemmTable& table : recipe.more_tables)
         if (table.filter.campaign == number) return table.file;
-    return recipe.filter.campaigns.at(static_cast<std::size_t>(number) - 1);
+    return recipe.filter.campaigns.texts.at(static_cast<std::size_t>(number) - 1);
 }
 
 Json provenance(const GemmRecipe& recipe, const GemmValidation& validation, const std::string& date) {
@@ -61,7 +61,7 @@ Json provenance(const GemmRecipe& recipe, const GemmValidation& validation, cons
 Json library_json(const GemmRecipe& recipe, const GemmValidation& validation, std::size_t index,
                   const std::string& date) {
     const std::string table = published_table(recipe.file),
-                      rows = recipe.filter.column_of_libraries + " = " + recipe.filter.libraries.at(index);
+                      rows = recipe.filter.libraries.column + " = " + recipe.filter.libraries.texts.at(index);
     const GemmErrors& held_out = validation.libraries.held_out_of_each[index];
     const Json provenance{{"file", table},
                           {"rows", rows},
@@ -74,8 +74,7 @@ Json library_json(const GemmRecipe& recipe, const GemmValidation& validation, st
                           {"families_held_out", held_out.families},
                           {"mean_error_held_out_pct", percent(held_out.mean)},
                           {"p90_error_held_out_pct", percent(held_out.p90)}};
-    return gemm_group(provenance, recipe.filter.names_of_libraries.at(index),
-                      validation.libraries.fits[index],
+    return gemm_group(provenance, recipe.filter.libraries.names.at(index), validation.libraries.fits[index],
                       {.fitted = "fitted to " + table + ", " + rows,
                        .prior = "fit to all libraries of " + table + " with the same tiles: " + rows +
                                 " hardly determines it",
@@ -87,9 +86,9 @@ Json library_json(const GemmRecipe& recipe, const GemmValidation& validation, st
 /// from a sibling with another number.
 GemmFit deployed(const GemmRecipe& recipe, GemmFit fit) {
     GemmParameters& parameters = fit.parameters;
-    if (recipe.deployed_units > 0) {
-        parameters.peak_rate = parameters.peak_rate * (recipe.deployed_units / parameters.compute_units);
-        parameters.compute_units = recipe.deployed_units;
+    if (recipe.deployed.units > 0) {
+        parameters.peak_rate = parameters.peak_rate * (recipe.deployed.units / parameters.compute_units);
+        parameters.compute_units = recipe.deployed.units;
     }
     return fit;
 }
@@ -104,13 +103,14 @@ Json to_json(const GemmRecipe& recipe, const GemmValidation& validation, const s
                   "hardly determines it",
          .file = "",
          .date = ""});
-    if (recipe.deployed_launch > Seconds())
-        group["launch_us"] = parameter_entry(to_microseconds(recipe.deployed_launch), recipe.launch_source);
+    if (recipe.deployed.launch > Seconds())
+        group["launch_us"] =
+            parameter_entry(to_microseconds(recipe.deployed.launch), recipe.deployed.launch_source);
     return group;
 }
 
 Json derived(const GemmDerivation& derivation, const Json& from, const std::string& date) {
-    const std::string origin = derivation.from_device + " " + name_of(derivation.from_dtype);
+    const std::string origin = derivation.from.device + " " + name_of(derivation.from.dtype);
     Json group = from;
     group["provenance"] = {{"derived_from", origin},
                            {"rate_ratio", rounded(derivation.rates.ratio())},
@@ -173,7 +173,7 @@ std::vector<GemmCalibrationResult> write_gemm_calibrations(const GemmRecipes& re
     if (wanted.empty()) wanted.insert(known.begin(), known.end());
     needed = wanted;
     for (const GemmDerivation& derivation : recipes.derivations)
-        if (wanted.contains(derivation.device)) needed.insert(derivation.from_device);
+        if (wanted.contains(derivation.device)) needed.insert(derivation.from.device);
 
     std::vector<GemmCalibrationResult> results;
     std::map<std::string, Json> groups, libraries;
@@ -185,7 +185,7 @@ std::vector<GemmCalibrationResult> write_gemm_calibrations(const GemmRecipes& re
             recipe.of_library.empty() ? groups[recipe.device] : libraries[recipe.device][recipe.of_library];
         of[name_of(recipe.dtype)] = to_json(recipe, validation, date);
         for (std::size_t i = 0; i < validation.libraries.fits.size(); ++i)
-            libraries[recipe.device][recipe.filter.libraries[i]][name_of(recipe.dtype)] =
+            libraries[recipe.device][recipe.filter.libraries.texts[i]][name_of(recipe.dtype)] =
                 library_json(recipe, validation, i, date);
     }
     for (const GemmDerivation& derivation : recipes.derivations) {
@@ -193,7 +193,7 @@ std::vector<GemmCalibrationResult> write_gemm_calibrations(const GemmRecipes& re
         auto& of = derivation.of_library.empty() ? groups[derivation.device]
                                                  : libraries[derivation.device][derivation.of_library];
         of[name_of(derivation.dtype)] =
-            derived(derivation, groups.at(derivation.from_device).at(name_of(derivation.from_dtype)), date);
+            derived(derivation, groups.at(derivation.from.device).at(name_of(derivation.from.dtype)), date);
     }
 
     for (const std::string& device : wanted) {

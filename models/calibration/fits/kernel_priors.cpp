@@ -26,7 +26,7 @@ KernelPrior<PrefillParameters> prefill_prior(const KernelSource& source, const C
     p.tile = microseconds(0.1);
     p.tile_blocks = 3;
     p.short_block = 0.5;
-    p.query = p.cache = 0.5 * gemm.hbm;  // rotation and attention each read them
+    p.query = p.cache = 0.5 * gemm.memory.hbm;  // rotation and attention each read them
     p.overlap_exponent = 1.4;
     p.sustained_slowdown = 0.05;
     p.sustained_time = microseconds(30'000);
@@ -40,23 +40,23 @@ KernelPrior<DecodeParameters> decode_prior(const KernelSource& source, const Cal
     p.grouped_from = source.grouped_from;
     p.grouped_to = source.grouped_to;
     p.launch = microseconds(6);
-    p.hbm = gemm.hbm;
+    p.hbm = gemm.memory.hbm;
     p.overlap_exponent = 3;
     p.least_part = 200;
-    p.tile = microseconds(1);
-    p.tile_group = microseconds(0.7);
-    p.keys = microseconds(0.5);
-    p.keys_group = microseconds(1.5);
-    p.chain = microseconds(8);
-    p.merge = microseconds(3);
-    p.occupancy = 1.2;
-    p.most_part = 1500;
-    p.vector_tile = microseconds(1.2);
-    p.vector_keys = microseconds(8.5);
-    p.vector_chain = microseconds(7);
-    p.vector_merge = microseconds(10);
-    p.vector_occupancy = 1.4;
-    p.vector_most_part = 14'000;
+    p.tensor = {.tile = microseconds(1),
+                .keys = microseconds(0.5),
+                .chain = microseconds(8),
+                .merge = microseconds(3),
+                .tile_group = microseconds(0.7),
+                .keys_group = microseconds(1.5),
+                .occupancy = 1.2,
+                .most_part = 1500};
+    p.vector = {.tile = microseconds(1.2),
+                .keys = microseconds(8.5),
+                .chain = microseconds(7),
+                .merge = microseconds(10),
+                .occupancy = 1.4,
+                .most_part = 14'000};
     return {p, 2, "compute units: datasheet; grouped: " + source.grouped_source};
 }
 
@@ -73,9 +73,9 @@ KernelPrior<MoeParameters> moe_prior(const std::string& format, const Calibratio
     p.efficiency_256 = 1;
     p.k_fixed = 300;
     p.tail = 1;
-    p.hbm = gemm.hbm;
+    p.hbm = gemm.memory.hbm;
     p.overlap_exponent = 2.5;
-    p.stream = 0.5 * gemm.hbm;
+    p.stream = 0.5 * gemm.memory.hbm;
     p.expert = microseconds(0.02);
     return {p, 2, "datasheet"};
 }

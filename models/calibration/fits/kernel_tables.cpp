@@ -11,7 +11,7 @@ namespace {
 double bound(const KernelRow& row, const GemmParameters& gemm) {
     const auto& shape = std::get<MoeShape>(row.work);
     const double weights = (shape.gated ? 3 : 2) * shape.hidden * shape.inter;
-    return 25e-6 + row.rows.active * weights * weight_bytes(shape.format) / gemm.hbm.si() +
+    return 25e-6 + row.rows.active * weights * weight_bytes(shape.format) / gemm.memory.hbm.si() +
            2 * row.rows.rows * weights / gemm.peak_rate.si();
 }
 

@@ -17,8 +17,10 @@ double percent(double share);
 struct FittedValue {
     double value = 0;
     double standard_error = 0;
-    double prior_share = 0;  ///< of the knowledge about it; near 1, the rows say nothing
-    double residual = 0;     ///< of the rows that depend on it
+    double prior_share =
+        0;  ///< fraction of the knowledge that comes from the prior; near 1, the rows say nothing
+    /// Mean |log(predicted / measured)|, with robust loss and weights, over the rows that depend on it.
+    double residual = 0;
 };
 /// Prior share from which a parameter counts as not determined by its rows.
 inline constexpr double mostly_prior = 0.5;

@@ -23,6 +23,19 @@ struct GemmMeasurement {
     Seconds gap = {};    ///< in `time`: the part of a pause between runs of the program that measured it
 };
 
+/// Texts in a column that tell rows apart.
+struct RowMarks {
+    std::string column = "";
+    std::vector<std::string> texts = {};  ///< marks of campaigns or libraries 1, 2, …
+    std::vector<std::string> names = {};  ///< of the same libraries, as prices show them
+};
+
+/// A pause between runs, each of one GEMM on each of 1 to 5 copies of B, as many as exceed `cache`.
+struct RunGap {
+    Seconds pause;
+    Bytes cache;
+};
+
 /// Selects rows of a CSV table.
 struct GemmTableFilter {
     DType dtype = DType::bf16;                 ///< given to every row
@@ -30,11 +43,8 @@ struct GemmTableFilter {
     std::map<std::string, std::string> where;  ///< column → the only accepted text
     Seconds shortest = microseconds(8);        ///< shorter kernels are mostly launch
     std::int64_t alignment = 1;  ///< N and K must be multiples of it; misaligned sizes use other kernels
-    std::string campaign_column = "";         ///< column of the texts below; all other rows are campaign 0
-    std::vector<std::string> campaigns = {};  ///< texts that mark campaigns 1, 2, …
-    std::string column_of_libraries = "";
-    std::vector<std::string> libraries = {};           ///< texts that mark kernel libraries 1, 2, …
-    std::vector<std::string> names_of_libraries = {};  ///< the same libraries, as prices show them
+    RowMarks campaigns = {};     ///< rows without a mark are campaign 0
+    RowMarks libraries = {};
     std::array<std::string, 3> shape_columns{"M", "N", "K"};
     double us = 1;                  ///< microseconds in one of the time column
     std::string units_column = "";  ///< column of the compute units that a mask left
@@ -42,9 +52,7 @@ struct GemmTableFilter {
     int campaign = 0;               ///< of all rows
     double weight = 1;              ///< of each row in the fit
     Bytes warm_below = {};  ///< operands B of fewer bytes stayed in a cache from one repetition to the next
-    /// Pause between runs, each of one GEMM on each of 1 to 5 copies of B, as many as exceed `run_cache`.
-    Seconds run_gap = {};
-    Bytes run_cache = {};
+    RunGap run_gap = {};
 };
 
 /// Rows of a CSV file with a header line and the columns M, N, K and time, sorted by (N, K, M). Of

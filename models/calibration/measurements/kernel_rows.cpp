@@ -1,9 +1,9 @@
 #include "models/calibration/measurements/kernel_rows.hpp"
 
 #include <algorithm>
-#include <charconv>
 
 #include "models/kernel_calibration.hpp"
+#include "sim/core/numbers.hpp"
 #include "sim/core/shown.hpp"
 
 namespace overlap {
@@ -43,14 +43,7 @@ public:
                         suggestion(text(column), names));
     }
 
-    double number(const std::string& column) const {
-        const std::string& cell = text(column);
-        double value = 0;
-        const auto [stop, error] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
-        if (error != std::errc() || stop != cell.data() + cell.size() || !(value > 0) || value > 1e12)
-            fail(column, "a positive number");
-        return value;
-    }
+    double number(const std::string& column) const { return table_.number(row_, column); }
 
     bool truth(const std::string& column) const {
         if (text(column) != "True" && text(column) != "False") fail(column, "True or False");
@@ -61,13 +54,10 @@ public:
     double imbalance() const {
         const std::string& cell = text("distribution");
         if (cell == "balanced") return 0;
-        const std::string prefix = "power_law_";
-        double value = 0;
-        const char* end = cell.data() + cell.size();
-        if (cell.starts_with(prefix)) {
-            const auto [stop, error] = std::from_chars(cell.data() + prefix.size(), end, value);
-            if (error == std::errc() && stop == end && value > 0 && value <= 10) return value;
-        }
+        constexpr std::string_view prefix = "power_law_";
+        if (cell.starts_with(prefix))
+            if (const auto value = parsed<double>(std::string_view(cell).substr(prefix.size())))
+                if (*value > 0 && *value <= 10) return *value;
         fail("distribution", "balanced, or power_law_ and an exponent up to 10, such as power_law_1.2");
     }
 

@@ -5,7 +5,7 @@
 #include <numeric>
 #include <optional>
 
-#include "models/calibration/problems/peer_copies.hpp"
+#include "models/calibration/problems/problems.hpp"
 #include "sim/core/median.hpp"
 #include "sim/engine/engine.hpp"
 #include "sim/run/effects.hpp"
@@ -113,7 +113,8 @@ private:
     }
     void wait(int gpu, int stream, Seconds delay) {
         if (delay == Seconds()) return;
-        add({MemoryBoundWork{.time = delay, .in_this_run = true, .gap = Seconds()}, gpu, stream});
+        add({MemoryBoundWork{.read = {}, .written = {}, .time = delay, .in_this_run = true, .gap = Seconds()},
+             gpu, stream});
     }
     Task copy(int gpu, int peer, Bytes size) const {
         if (beside_.local()) return {LocalCopyWork{size, size, beside_.blocks, beside_.blocks == 0}, gpu, 0};

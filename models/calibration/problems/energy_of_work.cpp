@@ -163,13 +163,9 @@ std::vector<fs::path> energy_files(const fs::path& folder) {
 DeviceProblem energy_of_work(const std::vector<fs::path>& files, const std::string& shown) {
     DeviceProblem problem{.name = "energy",
                           .parameters = energy_parameters(),
-                          .rows = {},
                           .classes = {idle, gemms, small_k, few_rows, other_types, local, peer, pull, push,
                                       by_dma, by_kernels, limited, few_units, local_dma},
                           .families = "work, type, agent, direction",
-                          .file = {},
-                          .date = {},
-                          .quantity = "power",
                           .unit = "W"};
     std::vector<Case> cases;
     std::map<std::string, std::pair<std::size_t, int>> known;  // by name: position, passes so far

@@ -79,12 +79,8 @@ DeviceProblem gpu_speeds(const std::filesystem::path& folder, const std::string&
                                           {1e-4, 0.2},
                                           "estimate: GPUs of one node differ by 1 to 2 %",
                                           true}},
-                          .rows = {},
                           .classes = {class_of(2), class_of(4)},
                           .families = "node",
-                          .file = {},
-                          .date = {},
-                          .quantity = "range over mean",
                           .unit = "1"};
     for (const std::filesystem::path& path : parts_files(folder)) {
         add_row(path, problem);

@@ -114,12 +114,8 @@ DeviceProblem interference_factors(const std::filesystem::path& folder, const st
     DeviceProblem problem{
         .name = "interference",
         .parameters = interference_parameters(),
-        .rows = {},
-        .classes = {},
         .families = "GEMM shape",
         .file = shown + "/local.jsonl, two_gpus.jsonl, four_gpus.jsonl, beside.jsonl, beside_2.jsonl",
-        .date = {},
-        .quantity = "factor (late copies: time)",
         .unit = "1; us"};
     for (const std::string& side : {work_side, copy_side}) {
         const std::string suffix = side == work_side ? ", work" : ", copies";

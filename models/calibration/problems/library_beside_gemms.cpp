@@ -7,7 +7,7 @@
 
 #include "models/calibration/recipes/gemm_recipes.hpp"
 #include "models/cost_model_registry.hpp"
-#include "sim/core/csv_reader.hpp"
+#include "sim/core/csv_table.hpp"
 #include "sim/engine/engine.hpp"
 #include "sim/run/effects.hpp"
 
@@ -65,43 +65,32 @@ Times simulate(const GemmAndCollective& pair, const Machine& machine) {
     return times;
 }
 
-/// A row of a table, by column.
-using Cells = std::map<std::string, std::string>;
+/// A row of the table.
+struct Cells {
+    const CsvTable& table;
+    std::size_t row;
 
-std::vector<Cells> read_rows(const fs::path& path) {
-    std::vector<Cells> rows;
-    CsvRow columns;
-    read_csv(path, [&](const CsvRow& row, std::size_t) {
-        if (columns.empty()) {
-            columns = row;
-            return;
-        }
-        Cells& cells = rows.emplace_back();
-        for (std::size_t i = 0; i < std::min(row.size(), columns.size()); ++i) cells[columns[i]] = row[i];
-    });
-    return rows;
-}
-
-/// 0 where the cell is empty or missing.
-double number(const Cells& cells, const std::string& column) {
-    const auto cell = cells.find(column);
-    return cell == cells.end() || cell->second.empty() ? 0 : std::stod(cell->second);
-}
+    const std::string& operator[](const char* column) const { return table.cell(row, column); }
+    /// 0 where the cell is empty, or 0.
+    double number(const char* column) const {
+        const std::string& cell = (*this)[column];
+        return cell.empty() || cell == "0" ? 0 : table.number(row, column);
+    }
+    bool is_usable() const {
+        return (*this)["backend"] == "torch" && number("m") >= shortest_m && number("comm_bytes") > 0 &&
+               number("gemm_alone_ms") > 0;
+    }
+};
 
 GemmAndCollective pair_of(const Cells& cells) {
-    const auto side = [&](const char* column) { return static_cast<std::int64_t>(number(cells, column)); };
+    const auto side = [&](const char* column) { return static_cast<std::int64_t>(cells.number(column)); };
     GemmAndCollective pair{{side("m"), side("n"), side("k"), DType::bf16, false}, {}, 0};
-    const bool gathers = cells.at("collective") == "all_gather";
+    const bool gathers = cells["collective"] == "all_gather";
     pair.collective.kind = gathers ? CollectiveKind::all_gather : CollectiveKind::all_reduce;
-    pair.collective.operand = Bytes(number(cells, "comm_bytes") * (gathers ? ranks : 1));
-    pair.collective.cus = std::min(static_cast<int>(number(cells, "channels")), most_channels);
-    if (number(cells, "sleep") > 0) pair.spin_ms = spin_ms;
+    pair.collective.operand = Bytes(cells.number("comm_bytes") * (gathers ? ranks : 1));
+    pair.collective.cus = std::min(static_cast<int>(cells.number("channels")), most_channels);
+    if (cells.number("sleep") > 0) pair.spin_ms = spin_ms;
     return pair;
-}
-
-bool is_usable(const Cells& cells) {
-    return cells.at("backend") == "torch" && number(cells, "m") >= shortest_m &&
-           number(cells, "comm_bytes") > 0 && number(cells, "gemm_alone_ms") > 0;
 }
 
 void add_rows(const Cells& cells, double weight, DeviceProblem& problem) {
@@ -116,9 +105,9 @@ void add_rows(const Cells& cells, double weight, DeviceProblem& problem) {
                                     return predicted(simulate(pair, machine_of(machines, ranks)));
                                 }});
     };
-    const double gemm_alone = number(cells, "gemm_alone_ms"), alone = number(cells, "comm_alone_ms"),
-                 beside = number(cells, "comm_beside_ms"), both = number(cells, "wall_ms");
-    add({gemm_side}, (number(cells, "gemm_beside_ms") - pair.spin_ms) / gemm_alone, weight,
+    const double gemm_alone = cells.number("gemm_alone_ms"), alone = cells.number("comm_alone_ms"),
+                 beside = cells.number("comm_beside_ms"), both = cells.number("wall_ms");
+    add({gemm_side}, (cells.number("gemm_beside_ms") - pair.spin_ms) / gemm_alone, weight,
         [](const Times& times) { return times.gemm / times.gemm_alone; });
     if (alone > 0 && beside > 0)
         add({library_side, alone > gemm_alone ? longer : shorter}, beside / alone,
@@ -152,16 +141,15 @@ DeviceProblem library_beside_gemms(const fs::path& data, const std::string& devi
     const std::string file = "overlap/" + device + "_gemm_beside_rccl.csv";
     DeviceProblem problem{.name = "library beside GEMMs",
                           .parameters = library_parameters(),
-                          .rows = {},
                           .classes = {gemm_side, library_side, longer, shorter, wall},
                           .families = "GEMM shape, size and channels of the collective",
                           .file = published_table(file),
                           .date = "2026-03-25",
-                          .quantity = "factor (wall time: time)",
                           .unit = "1; ms"};
+    const CsvTable table = read_csv_table(data / file);
     std::vector<Cells> rows;
-    for (const Cells& cells : read_rows(data / file))
-        if (is_usable(cells)) rows.push_back(cells);
+    for (std::size_t row = 0; row < table.rows(); ++row)
+        if (const Cells cells{table, row}; cells.is_usable()) rows.push_back(cells);
     // Repetitions of one setting count as one row.
     std::map<decltype(GemmAndCollective().setting()), int> repetitions;
     for (const Cells& cells : rows) ++repetitions[pair_of(cells).setting()];

@@ -5,7 +5,6 @@
 #include <optional>
 
 #include "models/calibration/measurements/measurement_file.hpp"
-#include "models/calibration/problems/peer_copies.hpp"
 #include "models/streaming.hpp"
 
 namespace overlap {
@@ -100,7 +99,6 @@ DeviceProblem local_kernels(const std::filesystem::path& folder, const std::stri
     const MeasurementFile file = read_measurements(folder / "local.jsonl");
     DeviceProblem problem{.name = "local kernels",
                           .parameters = local_kernel_parameters(),
-                          .rows = {},
                           .classes = {large, small, copies, strided, streams, unmodelled, in_no_fit},
                           .families = "operation, blocks",
                           .file = shown + "/local.jsonl",

@@ -5,8 +5,14 @@
 #include <vector>
 
 #include "models/calibration/fits/fit_device.hpp"
+#include "sim/core/units.hpp"
 
 namespace overlap {
+
+inline constexpr double mebibyte = 1 << 20;  ///< bytes
+
+/// "64 KiB"
+std::string size_name(Bytes size);
 
 /// The `dma` group, fitted to copies between GPUs in two_gpus.jsonl and, of three GPUs and more, four_gpus.jsonl and
 /// at_once.jsonl.

@@ -45,14 +45,14 @@ const std::vector<InputKey<GemmHardware>>& GemmHardware::keys() {
             .plain_in({0.1, 1000}).optional(),
         field<&H::quantise_rate>("quantise_GBps", "Prior of that GEMM parameter; 0 where times have no quantise step.")
             .plain_in({0, 1e7}).optional(),
-        field<&H::dies>("dies", "Compute dies.").whole().plain_in({1, 64}).optional(),
-        field<&H::engines>("engines", "Shader engines, of all dies. With them, the speed of units in a partial wave "
+        field<&H::chip, &GemmChip::dies>("dies", "Compute dies.").whole().plain_in({1, 64}).optional(),
+        field<&H::chip, &GemmChip::engines>("engines", "Shader engines, of all dies. With them, the speed of units in a partial wave "
             "is fitted instead of floors.").whole().plain_in({1, 64}).optional(),
-        field<&H::first_large_engine>("first_large_engine", "That GEMM parameter.").whole().plain_in({0, 63}).optional(),
-        field<&H::lone_unit_speed>("lone_unit_speed", "Prior of that GEMM parameter.").plain_in({1, 10}).optional(),
-        field<&H::unit_speed_exponent>("unit_speed_exponent", "The same.").plain_in({1, 20}).optional(),
-        field<&H::mask_loss>("mask_loss", "The same.").plain_in({0, 2}).optional(),
-        field<&H::reserved_loss>("reserved_loss", "The same.").plain_in({0, 2}).optional(),
+        field<&H::chip, &GemmChip::first_large_engine>("first_large_engine", "That GEMM parameter.").whole().plain_in({0, 63}).optional(),
+        field<&H::chip, &GemmChip::lone_unit_speed>("lone_unit_speed", "Prior of that GEMM parameter.").plain_in({1, 10}).optional(),
+        field<&H::chip, &GemmChip::unit_speed_exponent>("unit_speed_exponent", "The same.").plain_in({1, 20}).optional(),
+        field<&H::chip, &GemmChip::mask_loss>("mask_loss", "The same.").plain_in({0, 2}).optional(),
+        field<&H::chip, &GemmChip::reserved_loss>("reserved_loss", "The same.").plain_in({0, 2}).optional(),
         field<&H::memory_start>("memory_start_us", "The same.").plain_in({0, 100}).optional(),
         field<&H::rows_of_family>("rows_of_family", "Least number of rows of an (N,K) family that are fitted: more where few "
             "M would not show the heights of the tiles.").plain_in({4, 1000}).optional()};
@@ -131,7 +131,7 @@ GemmPrior gemm_prior(const GemmHardware& hardware) {
     // traces/h200_4/microbench/local.jsonl).
     const Belief slowdown{hardware.slow_sustained_clock ? 0.17 : 0.1, 2};
     const Belief after_us{hardware.slow_sustained_clock ? 150'000.0 : 4000.0, 2};
-    const bool by_units = hardware.lone_unit_speed > 0;
+    const bool by_units = hardware.chip.lone_unit_speed > 0;
     const double hbm = to_gigabytes_per_second(hardware.hbm);
     const std::vector<Belief> beliefs{
         {to_microseconds(hardware.launch), 1.5},               // launch_us
@@ -150,10 +150,10 @@ GemmPrior gemm_prior(const GemmHardware& hardware) {
         slowdown,                                              // sustained_slowdown
         after_us,                                              // sustained_time_us
         {to_gigabytes_per_second(hardware.quantise_rate), 2},  // quantise_GBps
-        {hardware.lone_unit_speed, 1.1},                       // lone_unit_speed
-        {hardware.unit_speed_exponent, 1.3},                   // unit_speed_exponent
-        {hardware.mask_loss, 1.5},                             // mask_loss
-        {hardware.reserved_loss, 1.5},                         // reserved_loss
+        {hardware.chip.lone_unit_speed, 1.1},                  // lone_unit_speed
+        {hardware.chip.unit_speed_exponent, 1.3},              // unit_speed_exponent
+        {hardware.chip.mask_loss, 1.5},                        // mask_loss
+        {hardware.chip.reserved_loss, 1.5},                    // reserved_loss
         {to_microseconds(hardware.memory_start), 2},           // memory_start_us
     };
     GemmPrior prior;
@@ -162,9 +162,7 @@ GemmPrior gemm_prior(const GemmHardware& hardware) {
     prior.start.k_step = hardware.k_step;
     prior.start.tiles = hardware.tile_list.tiles;
     prior.start.row_step = hardware.tile_list.row_step;
-    prior.start.dies = hardware.dies;
-    prior.start.engines = hardware.engines;
-    prior.start.first_large_engine = hardware.first_large_engine;
+    prior.start.chip = hardware.chip;
     if (by_units) {
         // Known tiles, all large (ROCm/tritonBLAS docs/overlap-analysis.md) follow from the waves only with like efficiencies.
         for (GemmTile& tile : prior.start.tiles)

@@ -26,8 +26,7 @@ struct GemmHardware {
     double stride_loss = 0;
     Seconds launch = microseconds(4), tile_epilogue = microseconds(0.5), split_k_fixed = microseconds(3);
     BytesPerSecond quantise_rate;  ///< 0: the times have no quantise step
-    double dies = 0, engines = 0, first_large_engine = 0, lone_unit_speed = 0, unit_speed_exponent = 0,
-           mask_loss = 0, reserved_loss = 0;
+    GemmChip chip;
     Seconds memory_start;    ///< 0: not fitted
     int rows_of_family = 4;  ///< as GemmPrior::rows_of_family
     /// Parameters of a machine whose clock falls only after 40 to 100 ms of GEMMs without a pause.

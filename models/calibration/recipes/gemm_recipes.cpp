@@ -29,21 +29,22 @@ struct RecipeFile {
 // clang-format off
 InputKeys<GemmTableFilter> row_keys() {
     using F = GemmTableFilter;
-    static const std::vector<InputKey<F>> campaign_keys{
-        text_key<F>("column", &F::campaign_column, "Column that says which."),
-        texts_key<F>("texts", &F::campaigns, "What stands there, one for each campaign; all other rows are the main one."),
-        text_key<F>("reason", "How it shows in the table.")};
-    static const std::vector<InputKey<F>> library_keys{
-        text_key<F>("column", &F::column_of_libraries, "Column that says which."),
-        texts_key<F>("texts", &F::libraries, "What stands there, one for each library."),
-        {"names", list_schema("The libraries' names, as prices show them.", {{"type", "string"}, {"minLength", 1}}), [](ConfigObject& from, const std::string& key, F& to) {
-            to.names_of_libraries = non_empty_texts(from, key);
-            if (to.names_of_libraries.size() != to.libraries.size())
-                from.fail(key, "has " + std::to_string(to.names_of_libraries.size()) + " names for " + std::to_string(to.libraries.size()) + " texts");
+    using M = RowMarks;
+    static const std::vector<InputKey<M>> campaign_keys{
+        text_key<M>("column", &M::column, "Column that says which."),
+        texts_key<M>("texts", &M::texts, "What stands there, one for each campaign; all other rows are the main one."),
+        text_key<M>("reason", "How it shows in the table.")};
+    static const std::vector<InputKey<M>> library_keys{
+        text_key<M>("column", &M::column, "Column that says which."),
+        texts_key<M>("texts", &M::texts, "What stands there, one for each library."),
+        {"names", list_schema("The libraries' names, as prices show them.", {{"type", "string"}, {"minLength", 1}}), [](ConfigObject& from, const std::string& key, M& to) {
+            to.names = non_empty_texts(from, key);
+            if (to.names.size() != to.texts.size())
+                from.fail(key, "has " + std::to_string(to.names.size()) + " names for " + std::to_string(to.texts.size()) + " texts");
         }}};
-    static const std::vector<InputKey<F>> gap_keys{
-        field<&F::run_gap>("us", "The pause.").plain_in({0, 100}), field<&F::run_cache>("cache_MB", "The cache.").plain_in({0.1, 1e5}),
-        text_key<F>("source", "How it is known.")};
+    static const std::vector<InputKey<RunGap>> gap_keys{
+        field<&RunGap::pause>("us", "The pause.").plain_in({0, 100}), field<&RunGap::cache>("cache_MB", "The cache.").plain_in({0.1, 1e5}),
+        text_key<RunGap>("source", "How it is known.")};
     static const std::vector<InputKey<F>> keys{
         text_key<F>("time_column", &F::time_column, "Column of the time in microseconds; default us.").optional(),
         InputKey<F>("shape_columns", list_schema("Columns of M, N and K; default these names.", {{"type", "string"}, {"minLength", 1}}), [](ConfigObject& from, const std::string& key, F& to) {
@@ -57,7 +58,7 @@ InputKeys<GemmTableFilter> row_keys() {
         field<&F::campaign>("campaign", "All rows have the compute rate of this campaign, not the main one.").plain_in({1, 9}).optional(),
         field<&F::weight>("weight", "Of each row in the fit.").plain_in({0.01, 100}).optional(),
         field<&F::warm_below>("warm_below_MB", "Operands B of fewer MB stayed in a cache from one repetition to the next.").plain_in({0, 1e5}).optional(),
-        part_key<F>("run_gap", "Pause between runs of the program that measured; a run has one GEMM on each of 1 to 5 copies of B, as many as exceed a cache, "
+        member_key<F>("run_gap", &F::run_gap, "Pause between runs of the program that measured; a run has one GEMM on each of 1 to 5 copies of B, as many as exceed a cache, "
             "and the row's time is the run's with the pause over them.", gap_keys).optional(),
         field<&F::shortest>("shortest_us", "Shorter kernels are mostly launch.").plain_in({0, 1e6}).optional(),
         field<&F::alignment>("multiples_of", "N and K must be multiples of it: other sizes use other kernels.").plain_in({1, 4096}).optional(),
@@ -65,8 +66,8 @@ InputKeys<GemmTableFilter> row_keys() {
             ConfigObject where = from.object(key);
             for (const std::string& column : where.keys()) to.where[column] = where.text(column);
         }).optional(),
-        part_key<F>("campaigns", "Rows measured in campaigns of their own, each with a compute rate of its own.", campaign_keys).optional(),
-        part_key<F>("libraries", "Kernel libraries that the table tells apart.", library_keys).optional()};
+        member_key<F>("campaigns", &F::campaigns, "Rows measured in campaigns of their own, each with a compute rate of its own.", campaign_keys).optional(),
+        member_key<F>("libraries", &F::libraries, "Kernel libraries that the table tells apart.", library_keys).optional()};
     return keys;
 }
 
@@ -76,7 +77,7 @@ InputKey<T> prior_key(GemmHardware T::*member) {
 }
 
 /// A key whose source is kept.
-InputKey<GemmRecipe> sourced_key(const std::string& key, const std::string& doc, InputKey<GemmRecipe>::Read read) {
+InputKey<GemmRecipe::Deployed> sourced_key(const std::string& key, const std::string& doc, InputKey<GemmRecipe::Deployed>::Read read) {
     Json schema = object_schema(doc);
     schema["required"] = {"value", "source"};
     schema["properties"] = {{"value", {{"type", "number"}}}, {"source", {{"type", "string"}}}};
@@ -86,6 +87,7 @@ InputKey<GemmRecipe> sourced_key(const std::string& key, const std::string& doc,
 InputKeys<GemmRecipe> table_keys() {
     using R = GemmRecipe;
     using A = GemmAnchor;
+    using D = GemmRecipe::Deployed;
     constexpr Range size{1, 1'000'000};
     static const std::vector<InputKey<A>> anchor_keys{
         field<&A::m>("M", "Rows of C.").plain_in(size), field<&A::n>("N", "Columns of C.").plain_in(size), field<&A::k>("K", "Depth.").plain_in(size),
@@ -94,12 +96,12 @@ InputKeys<GemmRecipe> table_keys() {
         text_key<GemmTable>("file", &GemmTable::file, "CSV file in the folder of the public data."),
         text_key<GemmTable>("origin", &GemmTable::origin, "Who measured it, where it is published."),
         member_key<GemmTable>("rows", &GemmTable::filter, "Rows of the table that count.", row_keys())};
-    static const std::vector<InputKey<R>> deployed_keys{
-        sourced_key("compute_units", "Compute units of the device; the rate per unit is kept.", [](ConfigObject& from, const std::string& key, R& to) {
-            to.deployed_units = from.sourced(key, {1, 100'000});
+    static const std::vector<InputKey<D>> deployed_keys{
+        sourced_key("compute_units", "Compute units of the device; the rate per unit is kept.", [](ConfigObject& from, const std::string& key, D& to) {
+            to.units = from.sourced(key, {1, 100'000});
         }),
-        sourced_key("launch_us", "Launch of the device, where the rows' has gaps between launches.", [](ConfigObject& from, const std::string& key, R& to) {
-            to.deployed_launch = microseconds(from.sourced(key, {0.01, 1e4}));
+        sourced_key("launch_us", "Launch of the device, where the rows' has gaps between launches.", [](ConfigObject& from, const std::string& key, D& to) {
+            to.launch = microseconds(from.sourced(key, {0.01, 1e4}));
             to.launch_source = from.raw(key).at("source");
         })};
     static const std::vector<InputKey<R>> keys{
@@ -116,7 +118,7 @@ InputKeys<GemmRecipe> table_keys() {
         name_key<R>("of_library", &R::of_library, "Name in gemm_libraries of the one library whose rows these are; the fit goes there and not into gemm.").optional(),
         text_key<R>("note", &R::note, "What whoever uses the fit must know.").optional(),
         field<&R::check_only>("check_only", "Not fitted: errors of the device's fit on it are printed.").optional(),
-        part_key<R>("deployed", "Where the rows are of a sibling of the device.", deployed_keys).optional()};
+        member_key<R>("deployed", &R::deployed, "Where the rows are of a sibling of the device.", deployed_keys).optional()};
     return keys;
 }
 
@@ -125,10 +127,11 @@ InputKeys<GemmDerivation> derivation_keys() {
     using Q = GemmDerivation::Rates;
     static const std::vector<InputKey<Q>> rate_keys{
         field<&Q::here>("here", "Of this device and number format.").plain_in({1e-3, 1e6}), field<&Q::there>("there", "Of the source.").plain_in({1e-3, 1e6})};
-    static const std::vector<InputKey<D>> from_keys{
-        name_key<D>("device", &D::from_device, "Its device."), plain_field<&D::from_dtype>("dtype", dtype_names, "Number format of A and B.")};
+    using S = GemmDerivation::Source;
+    static const std::vector<InputKey<S>> from_keys{
+        name_key<S>("device", &S::device, "Its device."), plain_field<&S::dtype>("dtype", dtype_names, "Number format of A and B.")};
     static const std::vector<InputKey<D>> keys{
-        plain_field<&D::dtype>("dtype", dtype_names, "Number format of A and B."), part_key<D>("from", "The source.", from_keys),
+        plain_field<&D::dtype>("dtype", dtype_names, "Number format of A and B."), member_key<D>("from", &D::from, "The source.", from_keys),
         member_key<D>("rates", &D::rates, "Compute rates; their quotient scales peak_TFLOPS. Default 1.", rate_keys).optional(),
         member_key<D>("memory_rates", &D::memory_rates, "Memory rates; their quotient scales hbm_GBps and unit_bandwidth_GBps. Default 1.", rate_keys).optional(),
         text_key<D>("reason", &D::reason, "Source of the rates."),
@@ -226,7 +229,7 @@ void read_recipe(const std::filesystem::path& path, GemmRecipes& recipes) {
 /// A source before what is derived from it. Throws UserError for a circle.
 std::vector<GemmDerivation> in_order(std::vector<GemmDerivation> derivations) {
     const auto same = [](const GemmDerivation& one, const GemmDerivation& of) {
-        return one.of_library.empty() && one.device == of.from_device && one.dtype == of.from_dtype;
+        return one.of_library.empty() && one.device == of.from.device && one.dtype == of.from.dtype;
     };
     std::vector<GemmDerivation> ordered;
     while (!derivations.empty()) {

@@ -19,7 +19,7 @@ struct GemmAnchor {
     GemmMeasurement measurement(DType dtype) const;
 };
 
-/// A further table of a recipe.
+/// A public table, and the rows of it that count.
 struct GemmTable {
     std::string file;  ///< in the folder of the public data
     std::string origin;
@@ -27,24 +27,25 @@ struct GemmTable {
 };
 
 /// How one device and dtype is fitted: rows of a public table, and the prior.
-struct GemmRecipe {
+struct GemmRecipe : GemmTable {
+    /// What the device has instead of the fit, where the rows are of a sibling.
+    struct Deployed {
+        double units = 0;  ///< compute units; 0: those of the rows
+        /// Launch time, if the table's times include gaps between launches: the fit puts these gaps into the launch,
+        /// and they are not shipped. 0: the fitted launch is shipped.
+        Seconds launch;
+        std::string launch_source;
+    };
+
     std::string device;
     DType dtype = DType::bf16;
-    std::string file;  ///< in the folder of the public data
-    std::string origin;
     std::string licence;
-    GemmTableFilter filter;
     GemmHardware hardware;  ///< from which `prior` follows
     GemmPrior prior;
     std::vector<GemmAnchor> anchors;
-    /// Compute units of the device, if the table is from a sibling with another number
-    double deployed_units = 0;
+    Deployed deployed;
     std::string note;
     bool check_only = false;  ///< never fitted: the device's file is fitted to another kernel library
-    /// Launch time of the device, if the table's times include gaps between launches: the fit puts these gaps
-    /// into the launch, and they are not shipped. 0: the fitted launch is shipped.
-    Seconds deployed_launch;
-    std::string launch_source = "";
     /// If the filter names kernel libraries: prior of the fit to all rows from which the fits of the
     /// libraries start. It may have finer tiles than the mix can determine.
     std::optional<GemmPrior> start_of_libraries = {};
@@ -76,11 +77,14 @@ struct GemmDerivation {
         double here = 1, there = 1;
         double ratio() const { return here / there; }
     };
+    struct Source {
+        std::string device;
+        DType dtype = DType::bf16;
+    };
 
     std::string device;
     DType dtype = DType::bf16;
-    std::string from_device;
-    DType from_dtype = DType::bf16;
+    Source from;
     Rates rates, memory_rates;
     std::string reason;               ///< source of the ratios
     std::string of_library = {};      ///< as GemmRecipe::of_library
