@@ -30,18 +30,18 @@ Dispatcher::Dispatcher(const TaskGraph& graph, CostView costs, const ResourceTab
       pools_(graph, costs, resources) {
     if (std::any_of(costs.classes().begin(), costs.classes().end(),
                     [](const Cost& c) { return c.launch.queued > Seconds(); })) {
-        launchers_.resize(static_cast<std::size_t>(graph.gpus()));
+        launch_.launchers.resize(static_cast<std::size_t>(graph.gpus()));
         for (TaskId id = 0; id < graph.size(); ++id)
-            gpus_.push_back(static_cast<std::uint32_t>(graph.gpu_of_stream(graph.stream_number(id))));
+            launch_.gpus.push_back(static_cast<std::uint32_t>(graph.gpu_of_stream(graph.stream_number(id))));
     }
     std::vector<State> at_first;  // by class
     at_first.reserve(costs.classes().size());
     for (const Cost& cost : costs.classes()) {
         State& state = at_first.emplace_back();
-        state.launches_ahead = cost.launch.ahead;
-        state.queues_to_launch = cost.launch.queued > Seconds();
-        state.claims = cost.claim.has_value();
-        state.goes_in_steps = claimed<Tiles>(cost) != nullptr || claimed<Blocks>(cost) != nullptr;
+        state.copied.launches_ahead = cost.launch.ahead;
+        state.copied.queues_to_launch = cost.launch.queued > Seconds();
+        state.copied.claims = cost.claim.has_value();
+        state.copied.goes_in_steps = claimed<Tiles>(cost) != nullptr || claimed<Blocks>(cost) != nullptr;
     }
     for (TaskId id = 0; id < graph.size(); ++id) {
         next_in_stream_[id] = static_cast<std::uint32_t>(id);
@@ -57,40 +57,40 @@ Dispatcher::Dispatcher(const TaskGraph& graph, CostView costs, const ResourceTab
 }
 
 void Dispatcher::add_order_by_data(const TaskGraph& graph) {
-    open_streams_.resize(graph.streams());
-    stream_of_.assign(graph.stream_numbers().begin(), graph.stream_numbers().end());
-    next_of_operator_.resize(graph.size());
+    open_.streams.resize(graph.streams());
+    open_.stream_of.assign(graph.stream_numbers().begin(), graph.stream_numbers().end());
+    open_.next_of_operator.resize(graph.size());
     std::map<std::pair<std::uint32_t, int>, TaskId> last;  // by stream and operator
     for (TaskId id = 0; id < graph.size(); ++id) {
-        next_of_operator_[id] = static_cast<std::uint32_t>(id);
+        open_.next_of_operator[id] = static_cast<std::uint32_t>(id);
         if (graph[id].stream == host_stream) continue;
         states_[id].by_data = true;
         states_[id].has_stream = false;
         if (graph[id].op < 0) continue;
-        const auto [found, is_first] = last.try_emplace({stream_of_[id], graph[id].op}, id);
+        const auto [found, is_first] = last.try_emplace({open_.stream_of[id], graph[id].op}, id);
         if (is_first) continue;
         states_[id].after_own = true;
-        next_of_operator_[std::exchange(found->second, id)] = static_cast<std::uint32_t>(id);
+        open_.next_of_operator[std::exchange(found->second, id)] = static_cast<std::uint32_t>(id);
     }
 }
 
 void Dispatcher::add_queues(const TaskGraph& graph) {
     constexpr std::uint32_t empty = UINT32_MAX;
     const auto count = static_cast<std::size_t>(graph.queues().count);
-    queues_until_end_ = graph.queues().until_end;
+    queues_.until_end = graph.queues().until_end;
     std::vector<std::size_t> streams(
         static_cast<std::size_t>(graph.gpus()));  // by GPU: how many have a queue
     std::vector<std::uint32_t> queue_of(graph.streams(), empty);
     std::vector<std::uint32_t> last(static_cast<std::size_t>(graph.gpus()) * count, empty);  // by queue
-    next_in_queue_.resize(graph.size());
+    queues_.next.resize(graph.size());
     for (TaskId id = 0; id < graph.size(); ++id) {
-        next_in_queue_[id] = static_cast<std::uint32_t>(id);
+        queues_.next[id] = static_cast<std::uint32_t>(id);
         if (graph[id].stream == host_stream) continue;
         const auto gpu = static_cast<std::size_t>(graph[id].gpu);
         std::uint32_t& queue = queue_of[graph.stream_number(id)];
         if (queue == empty) queue = static_cast<std::uint32_t>(gpu * count + streams[gpu]++ % count);
         if (last[queue] != empty) {
-            next_in_queue_[last[queue]] = static_cast<std::uint32_t>(id);
+            queues_.next[last[queue]] = static_cast<std::uint32_t>(id);
             states_[id].has_queue = false;
         }
         last[queue] = static_cast<std::uint32_t>(id);
@@ -193,16 +193,16 @@ const Dispatcher::Next& Dispatcher::begin(std::uint64_t seed, UnitPools::Progres
 
 void Dispatcher::ask_for_stream(TaskId task) {
     if (!states_[task].by_data || states_[task].after_own) return;
-    std::vector<std::uint32_t>& ready = open_streams_[stream_of_[task]].ready;
+    std::vector<std::uint32_t>& ready = open_.streams[open_.stream_of[task]].ready;
     ready.push_back(static_cast<std::uint32_t>(task));
     std::push_heap(ready.begin(), ready.end(), std::greater<>());
-    to_serve_.push_back(stream_of_[task]);
+    open_.to_serve.push_back(open_.stream_of[task]);
 }
 
 // At the end of an instant, because a task of a lower number may become ready at the same one.
 void Dispatcher::serve_streams() {
-    for (const std::uint32_t stream : std::exchange(to_serve_, {})) {
-        OpenStream& open = open_streams_[stream];
+    for (const std::uint32_t stream : std::exchange(open_.to_serve, {})) {
+        OpenStream& open = open_.streams[stream];
         if (open.busy || open.ready.empty()) continue;
         open.busy = true;
         std::pop_heap(open.ready.begin(), open.ready.end(), std::greater<>());
@@ -214,7 +214,7 @@ void Dispatcher::serve_streams() {
 }
 
 void Dispatcher::leave_queue(TaskId task) {
-    const TaskId follower = next_in_queue_[task];
+    const TaskId follower = queues_.next[task];
     if (follower == task) return;
     State& state = states_[follower];
     state.has_queue = true;
@@ -225,8 +225,8 @@ const Dispatcher::Next& Dispatcher::launched(TaskId task) {
     clear();
     states_[task].launch_over = true;
     advance(task);
-    if (!states_[task].queues_to_launch || launch_time(task) == Seconds()) return next_;
-    Launcher& launcher = launchers_[gpus_[task]];
+    if (!states_[task].copied.queues_to_launch || launch_time(task) == Seconds()) return next_;
+    Launcher& launcher = launch_.launchers[launch_.gpus[task]];
     launcher.busy = launcher.next < launcher.waiting.size();
     if (launcher.busy) next_.launch.push_back(launcher.waiting[launcher.next++]);
     return next_;
@@ -234,15 +234,15 @@ const Dispatcher::Next& Dispatcher::launched(TaskId task) {
 
 void Dispatcher::begin_launch(TaskId task) {
     states_[task].launch_begun = true;
-    if (states_[task].queues_to_launch)
-        to_launch_.push_back(static_cast<std::uint32_t>(task));
+    if (states_[task].copied.queues_to_launch)
+        launch_.waiting_now.push_back(static_cast<std::uint32_t>(task));
     else
         next_.launch.push_back(task);
 }
 
 // First come, first served. A launch that takes no time makes no other wait.
 void Dispatcher::take_launcher(TaskId task) {
-    Launcher& launcher = launchers_[gpus_[task]];
+    Launcher& launcher = launch_.launchers[launch_.gpus[task]];
     if (launcher.busy) {
         states_[task].waited_to_launch = true;
         launcher.waiting.push_back(static_cast<std::uint32_t>(task));
@@ -253,10 +253,10 @@ void Dispatcher::take_launcher(TaskId task) {
 }
 
 void Dispatcher::serve_launchers() {
-    if (!std::is_sorted(to_launch_.begin(), to_launch_.end()))
-        std::sort(to_launch_.begin(), to_launch_.end());
-    for (const TaskId task : to_launch_) take_launcher(task);
-    to_launch_.clear();
+    if (!std::is_sorted(launch_.waiting_now.begin(), launch_.waiting_now.end()))
+        std::sort(launch_.waiting_now.begin(), launch_.waiting_now.end());
+    for (const TaskId task : launch_.waiting_now) take_launcher(task);
+    launch_.waiting_now.clear();
 }
 
 const Dispatcher::Next& Dispatcher::begin_launches() {
@@ -268,7 +268,7 @@ const Dispatcher::Next& Dispatcher::begin_launches() {
 
 double Dispatcher::next_stop(TaskId task) const {
     const State& state = states_[task];
-    const double end = state.goes_in_steps ? pools_.next_step(task) : 1.0;
+    const double end = state.copied.goes_in_steps ? pools_.next_step(task) : 1.0;
     return state.stop == state.last_stop ? end : std::min(stops_[state.stop].at, end);
 }
 
@@ -279,7 +279,7 @@ bool Dispatcher::is_numbered(TaskId task) const {
 
 bool Dispatcher::ends_next(TaskId task) const {
     return states_[task].stop == states_[task].last_stop &&
-           (!states_[task].goes_in_steps || pools_.ends_next_step(task));
+           (!states_[task].copied.goes_in_steps || pools_.ends_next_step(task));
 }
 
 const Dispatcher::Next& Dispatcher::reached(TaskId task) {
@@ -301,17 +301,17 @@ const Dispatcher::Next& Dispatcher::reached(TaskId task) {
 
 const Dispatcher::Next& Dispatcher::body_done(TaskId task, bool keeps_stream) {
     clear();
-    if (states_[task].claims) pools_.release(task);
+    if (states_[task].copied.claims) pools_.release(task);
     return keeps_stream ? next_ : stream_left(task);
 }
 
 const Dispatcher::Next& Dispatcher::stream_left(TaskId task) {
     clear();
-    if (queues_until_end_) leave_queue(task);
+    if (queues_.until_end) leave_queue(task);
     if (states_[task].by_data) {
-        open_streams_[stream_of_[task]].busy = false;
-        to_serve_.push_back(stream_of_[task]);
-        if (const TaskId follower = next_of_operator_[task]; follower != task) {
+        open_.streams[open_.stream_of[task]].busy = false;
+        open_.to_serve.push_back(open_.stream_of[task]);
+        if (const TaskId follower = open_.next_of_operator[task]; follower != task) {
             states_[follower].after_own = false;
             advance(follower);
         }
@@ -366,7 +366,7 @@ const Dispatcher::Next& Dispatcher::released(TaskId task) {
 
 const Dispatcher::Next& Dispatcher::settle() {
     clear();
-    const bool in_order = !next_in_queue_.empty() && !queues_until_end_;
+    const bool in_order = !queues_.next.empty() && !queues_.until_end;
     std::size_t begun = 0;
     do {
         pools_.settle(next_.set_up, next_.resume);
@@ -382,19 +382,19 @@ void Dispatcher::advance(TaskId task) {
     State& state = states_[task];
     if (state.waits_for > 0) return;
     if (!state.launch_begun) {
-        if (!state.has_stream && !state.launches_ahead) return ask_for_stream(task);
+        if (!state.has_stream && !state.copied.launches_ahead) return ask_for_stream(task);
         begin_launch(task);
         return;
     }
     if (!state.launch_over) return;
     if (!state.has_stream) return ask_for_stream(task);
     if (!state.has_queue) return;
-    if (state.claims) {
+    if (state.copied.claims) {
         pools_.request(task);
         return;
     }
     next_.set_up.push_back(task);
-    if (!next_in_queue_.empty() && !queues_until_end_) leave_queue(task);
+    if (!queues_.next.empty() && !queues_.until_end) leave_queue(task);
 }
 
 }  // namespace overlap

@@ -96,7 +96,7 @@ public:
     /// Compute units times the time that the task had them [unit·s]. Only for ended tasks whose thread blocks
     /// are placed one by one.
     double unit_seconds(TaskId task) const {
-        return states_[task].goes_in_steps && claimed<Blocks>(costs_[task]) != nullptr
+        return states_[task].copied.goes_in_steps && claimed<Blocks>(costs_[task]) != nullptr
                    ? pools_.unit_seconds(task)
                    : 0.0;
     }
@@ -108,13 +108,13 @@ public:
     }
     /// How long `task`, whose setup is over and which has its units, waits for other ranks to get theirs.
     Seconds late_ranks(TaskId task) const {
-        return states_[task].claims ? pools_.late_ranks(task) : Seconds();
+        return states_[task].copied.claims ? pools_.late_ranks(task) : Seconds();
     }
     /// Everything at this instant has been reported, but for launches that take no time. Gives free streams to tasks
     /// that may start (TaskGraph::run_by_data), and begins queued launches: a GPU launches what became ready at one
     /// instant in the order of its tasks' numbers, whatever let them begin.
     const Next& begin_launches();
-    bool launches_wait() const { return !to_launch_.empty() || !to_serve_.empty(); }
+    bool launches_wait() const { return !launch_.waiting_now.empty() || !open_.to_serve.empty(); }
     /// Everything at this instant has been reported. Gives free units to the tasks that wait for them.
     const Next& settle();
     /// Whether units were asked for or came free since settle().
@@ -122,6 +122,13 @@ public:
 
 private:
     static constexpr std::uint32_t none = UINT32_MAX;
+    /// Copied from a task's cost, because reading costs is slow: each takes many more bytes.
+    struct OfCost {
+        bool launches_ahead : 1 = false;
+        bool queues_to_launch : 1 = false;
+        bool claims : 1 = false;
+        bool goes_in_steps : 1 = false;  ///< its tiles or thread blocks end at different times
+    };
     struct State {
         Date released = 0;            ///< date of the last known hand-over to it
         std::uint32_t waits_for = 0;  ///< predecessors that still block its start
@@ -132,14 +139,10 @@ private:
         bool waited_to_launch : 1 = false;
         bool launch_over : 1 = false;
         bool stalled : 1 = false;  ///< waits at `stop`
-        // Copied from the task's cost, because reading costs is slow: each takes many more bytes.
-        bool launches_ahead : 1 = false;
-        bool queues_to_launch : 1 = false;
-        bool claims : 1 = false;
-        bool goes_in_steps : 1 = false;  ///< its tiles or thread blocks end at different times
-        bool by_data : 1 = false;        ///< its stream goes to whatever may start
-        bool after_own : 1 = false;      ///< an earlier task of its operator has not left its stream
-        bool has_queue : 1 = true;       ///< first in its hardware queue
+        OfCost copied;
+        bool by_data : 1 = false;    ///< its stream goes to whatever may start
+        bool after_own : 1 = false;  ///< an earlier task of its operator has not left its stream
+        bool has_queue : 1 = true;   ///< first in its hardware queue
     };
     struct Stop {
         double at = 0;
@@ -169,6 +172,25 @@ private:
     struct OpenStream {
         bool busy = false;
         std::vector<std::uint32_t> ready;  ///< a heap, the lowest number first
+    };
+    /// Streams that run by data; empty without such streams.
+    struct ByData {
+        std::vector<OpenStream> streams;
+        std::vector<std::uint32_t> stream_of;  ///< by task
+        std::vector<std::uint32_t>
+            next_of_operator;  ///< by task: the next on its stream, or itself if it is the last
+        std::vector<std::uint32_t> to_serve;  ///< streams at this instant
+    };
+    /// Hardware queues that streams share.
+    struct Queues {
+        std::vector<std::uint32_t> next;  ///< by task: the next in its queue, or itself; empty without queues
+        bool until_end = false;
+    };
+    /// Empty where no launch waits for another.
+    struct Launches {
+        std::vector<Launcher> launchers;         ///< by GPU
+        std::vector<std::uint32_t> gpus;         ///< by task
+        std::vector<std::uint32_t> waiting_now;  ///< tasks at this instant
     };
 
     void add_order_by_data(const TaskGraph& graph);
@@ -200,17 +222,9 @@ private:
     std::vector<std::uint32_t> first_successor_;  ///< by task, and one element more
     std::vector<std::uint8_t> hands_over_;        ///< by task: one bit per Handoff
     std::vector<std::uint32_t> next_in_stream_;   ///< by task; its own number for the last of a stream
-    std::vector<OpenStream> open_streams_;        ///< by stream; empty unless streams run by data
-    std::vector<std::uint32_t> stream_of_;        ///< by task; empty likewise
-    /// The next task on a task's stream; its own number for the last; empty likewise
-    std::vector<std::uint32_t> next_of_operator_;
-    std::vector<std::uint32_t> to_serve_;  ///< streams at this instant
-    /// The next task in a task's hardware queue; its own number for the last; empty without such queues
-    std::vector<std::uint32_t> next_in_queue_;
-    bool queues_until_end_ = false;
-    std::vector<Launcher> launchers_;       ///< by GPU; empty where no launch waits for another
-    std::vector<std::uint32_t> gpus_;       ///< by task: its GPU; empty likewise
-    std::vector<std::uint32_t> to_launch_;  ///< at this instant, by launchers
+    ByData open_;
+    Queues queues_;
+    Launches launch_;
     UnitPools pools_;
     Next next_;
 };

@@ -82,8 +82,8 @@ void FairShare::touch(Index resource, double drawn) {
 void FairShare::refill_later(Index resource) {
     Pool& pool = pools_[resource];
     if (std::exchange(pool.waits, true)) return;
-    waiting_[pool.turn].push_back(resource);
-    waiting_turns_ |= std::uint64_t{1} << pool.turn;
+    turns_.waiting[pool.turn].push_back(resource);
+    turns_.bits |= std::uint64_t{1} << pool.turn;
 }
 
 void FairShare::want(Index resource, double more) {
@@ -270,7 +270,7 @@ double FairShare::extrapolate(Pool& pool, double before, double level) {
 // cycle of resources without end. After fills_before_damping fills a level therefore moves only half of its way.
 [[gnu::always_inline]] inline bool FairShare::fill(Pool& pool) {
     const double before = pool.next = pool.level;
-    if (std::exchange(pool.resolved, resolved_) != resolved_) {
+    if (std::exchange(pool.resolved, turns_.resolved) != turns_.resolved) {
         pool.fills = 0;
         pool.step = 0;
     }
@@ -335,10 +335,11 @@ void FairShare::fill_all(std::span<Index> resources) {
         if (fill(pool))
             resources[moving++] = resource;
         else if (pool.next != pool.level)
-            rounded_.push_back(resource);
+            turns_.rounded.push_back(resource);
     }
-    for (const Index resource : rounded_) move_level(pools_[resource], [](const User&, const Limits&) {});
-    rounded_.clear();
+    for (const Index resource : turns_.rounded)
+        move_level(pools_[resource], [](const User&, const Limits&) {});
+    turns_.rounded.clear();
     for (const Index resource : resources.first(moving)) {
         Pool& pool = pools_[resource];
         const double before = pool.level;
@@ -368,17 +369,17 @@ void FairShare::fill_all(std::span<Index> resources) {
 
 // In turns, so that rates do not depend on the order in which resources were touched.
 std::span<const FairShare::Index> FairShare::resolve_changes() {
-    ++resolved_;
+    ++turns_.resolved;
     int turn = 0;
-    for (std::size_t fills = 0; waiting_turns_ != 0 && fills < most_fills; ++turn) {
-        const std::uint64_t later = waiting_turns_ >> turn << turn;
-        turn = std::countr_zero(later != 0 ? later : waiting_turns_);
-        waiting_turns_ &= ~(std::uint64_t{1} << turn);
-        std::vector<Index>& waiting = waiting_[static_cast<std::size_t>(turn)];
+    for (std::size_t fills = 0; turns_.bits != 0 && fills < most_fills; ++turn) {
+        const std::uint64_t later = turns_.bits >> turn << turn;
+        turn = std::countr_zero(later != 0 ? later : turns_.bits);
+        turns_.bits &= ~(std::uint64_t{1} << turn);
+        std::vector<Index>& waiting = turns_.waiting[static_cast<std::size_t>(turn)];
         fills += waiting.size();
-        round_.clear();
-        round_.swap(waiting);
-        fill_all(round_);
+        turns_.now.clear();
+        turns_.now.swap(waiting);
+        fill_all(turns_.now);
     }
 
     // The result is the marked tasks that run and whose rate has changed.

@@ -52,7 +52,7 @@ public:
     void give_back(const Hold& hold);
     /// Updates the rates; returns the tasks whose rate has changed, in no particular order.
     std::span<const Index> resolve() {
-        if (waiting_turns_ == 0 && changed_.empty()) return {};
+        if (turns_.bits == 0 && changed_.empty()) return {};
         return resolve_changes();
     }
     /// Fraction of the body done in a second; 0 for a task that does not run.
@@ -107,7 +107,7 @@ private:
         bool limits_each = false;
         bool contended = false;     ///< its users could draw more than its capacity
         bool touched = true;        ///< `contended` and `weights` may be out of date
-        bool waits = false;         ///< is in `waiting_`
+        bool waits = false;         ///< is in `turns_.waiting`
         bool extrapolated = false;  ///< in the last fill
         std::uint8_t turn = most_turns - 1;
         alignas(64) std::int32_t fills = 0;  ///< number of fills in that call of resolve_changes():
@@ -117,6 +117,14 @@ private:
         double factor = 0;        ///< that step, as a fraction of the one before
         double held = 0;
         std::vector<double> largest_holds;  ///< holds of which only the largest counts
+    };
+    /// Resources that wait to be filled, and those that are.
+    struct Turns {
+        std::array<std::vector<Index>, most_turns> waiting;  ///< resources to fill, by turn
+        std::uint64_t bits = 0;                              ///< one for each turn of which some wait
+        std::vector<Index> now;                              ///< those that are filled now
+        std::vector<Index> rounded;  ///< those of them whose level changes by rounding only
+        std::uint32_t resolved = 0;  ///< calls of resolve_changes()
     };
 
     std::span<const Use> uses(const Task& task) const {
@@ -175,13 +183,9 @@ private:
     std::vector<Index> places_;  ///< by use: index into `users_` while the task runs
     std::vector<User> users_;
     std::vector<Pool> pools_;
-    bool several_uses_;                                   ///< a task may use several resources of one pool
-    bool alike_weights_ = true;                           ///< all weights are 1
-    std::array<std::vector<Index>, most_turns> waiting_;  ///< resources to fill, by turn
-    std::uint64_t waiting_turns_ = 0;                     ///< a bit for each turn of which some wait
-    std::vector<Index> round_;                            ///< those that are filled now
-    std::uint32_t resolved_ = 0;                          ///< calls of resolve_changes()
-    std::vector<Index> rounded_;  ///< those of them whose level changes by rounding only
+    bool several_uses_;          ///< a task may use several resources of one pool
+    bool alike_weights_ = true;  ///< all weights are 1
+    Turns turns_;
     std::vector<Moved> moved_;    ///< tasks whose limits change now
     std::vector<Index> changed_;  ///< tasks whose rate may have changed
     std::vector<Index> result_;   ///< result of the last resolve()
