@@ -18,6 +18,13 @@
 namespace overlap {
 namespace {
 
+/// What is asked for GEMMs of a file instead of a workload.
+struct ForGemms {
+    bool table = false;
+    std::string gemms, model, header, emit;
+    std::optional<std::int64_t> tokens;
+};
+
 struct AdviseFlags {
     WorkloadFlags workload;
     TraceFlags trace;
@@ -27,9 +34,7 @@ struct AdviseFlags {
     std::size_t top = 5;
     std::string kernels = "any";
     std::optional<int> seeds;
-    bool table = false;
-    std::string gemms, model, header, emit;
-    std::optional<std::int64_t> tokens;
+    ForGemms for_gemms;
 };
 
 void require_several_gpus(const std::string& topology, int gpus) {
@@ -42,7 +47,7 @@ void execute_for_gemms(const AdviseFlags& flags) {
     if (flags.format == "csv")
         throw UserError("command line: --format csv: a table is JSON, settings are text");
     const ConfigFolder folder = ConfigFolder::standard();
-    const std::vector<TableGemm> gemms = read_gemms(read_config_file(flags.gemms, "list of GEMMs"));
+    const std::vector<TableGemm> gemms = read_gemms(read_config_file(flags.for_gemms.gemms, "list of GEMMs"));
     RunConfig config;
     config.origin = "command line";
     config.topology = flags.topology;
@@ -53,21 +58,22 @@ void execute_for_gemms(const AdviseFlags& flags) {
     if (flags.trace.tp > 1 && flags.trace.tp != gpus)
         throw UserError("command line: --tp is " + std::to_string(flags.trace.tp) + ", but --topology " +
                         flags.topology + " has " + std::to_string(gpus) + " GPUs");
-    if (!flags.emit.empty())
-        return print(framework_settings(flags.emit, config, gemms, flags.tokens, folder));
-    if (!flags.header.empty()) require_writable(flags.header);
+    if (!flags.for_gemms.emit.empty())
+        return print(framework_settings(flags.for_gemms.emit, config, gemms, flags.for_gemms.tokens, folder));
+    if (!flags.for_gemms.header.empty()) require_writable(flags.for_gemms.header);
     const AdviceTable table =
         advice_table(config, gemms, {flags.agents, flags.kernels == "any"}, folder,
                      ProgressReporter("buckets", gemms.size() * table_buckets().size()).counter());
-    if (!flags.header.empty()) write_file_atomically(flags.header, to_header(table));
+    if (!flags.for_gemms.header.empty()) write_file_atomically(flags.for_gemms.header, to_header(table));
     print(json_text(to_json(table)) + "\n");
 }
 
 /// --emit deepep: settings for the layers of a model.
 void execute_for_experts(const AdviseFlags& flags) {
-    if (flags.model.empty() || !flags.gemms.empty())
+    if (flags.for_gemms.model.empty() || !flags.for_gemms.gemms.empty())
         throw UserError("command line: --emit deepep needs --model, and no --gemms");
-    if (!flags.tokens) throw UserError("command line: --emit deepep needs --tokens, those of a GPU");
+    if (!flags.for_gemms.tokens)
+        throw UserError("command line: --emit deepep needs --tokens, those of a GPU");
     const ConfigFolder folder = ConfigFolder::standard();
     RunConfig config;
     config.origin = "command line";
@@ -75,7 +81,7 @@ void execute_for_experts(const AdviseFlags& flags) {
     config.host = flags.host;
     assign_what_ifs(config.what_if, flags.what_if);
     require_several_gpus(flags.topology, folder.topology(flags.topology).gpus());
-    print(deepep_settings(flags.model, config, *flags.tokens, folder));
+    print(deepep_settings(flags.for_gemms.model, config, *flags.for_gemms.tokens, folder));
 }
 
 void execute_for_trace(const AdviseFlags& flags) {
@@ -87,12 +93,12 @@ void execute_for_trace(const AdviseFlags& flags) {
 
 void execute(const AdviseFlags& flags) {
     if (!flags.trace.files.empty()) return execute_for_trace(flags);
-    if (flags.emit == "deepep") return execute_for_experts(flags);
-    if (!flags.model.empty()) throw UserError("command line: --model needs --emit deepep");
-    if (!flags.emit.empty() && flags.gemms.empty())
-        throw UserError("command line: --emit " + flags.emit + " needs --gemms");
-    if (flags.table || !flags.emit.empty()) return execute_for_gemms(flags);
-    if (!flags.gemms.empty()) throw UserError("command line: --gemms needs --table or --emit");
+    if (flags.for_gemms.emit == "deepep") return execute_for_experts(flags);
+    if (!flags.for_gemms.model.empty()) throw UserError("command line: --model needs --emit deepep");
+    if (!flags.for_gemms.emit.empty() && flags.for_gemms.gemms.empty())
+        throw UserError("command line: --emit " + flags.for_gemms.emit + " needs --gemms");
+    if (flags.for_gemms.table || !flags.for_gemms.emit.empty()) return execute_for_gemms(flags);
+    if (!flags.for_gemms.gemms.empty()) throw UserError("command line: --gemms needs --table or --emit");
     if (flags.trace.tp > 1) throw UserError("command line: --tp needs --trace, --table or --emit");
     const ConfigFolder folder = ConfigFolder::standard();
     RunConfig config;
@@ -162,30 +168,30 @@ void add_advise_command(CLI::App& app) {
         ->check(CLI::Range(1, most_seeds));
     add_format_flag(*command, flags->format);
     CLI::Option* gemms = command->add_option(
-        "--gemms", flags->gemms,
+        "--gemms", flags->for_gemms.gemms,
         "With --table or --emit: a file {\"gemms\": [{\"name\", \"n\", \"k\", \"dtype\", \"collective\"}]} of one GPU's GEMMs; tokens are their rows");
     CLI::Option* table = command->add_flag(
-        "--table", flags->table,
+        "--table", flags->for_gemms.table,
         "Instead of a workload: which schedule to take for each of --gemms, by tokens (1 to 65,536), as JSON");
     CLI::Option* emit =
         command
             ->add_option(
-                "--emit", flags->emit,
+                "--emit", flags->for_gemms.emit,
                 "Instead of a workload: settings for --gemms, or --model, to paste into a framework, or that overlap is to be left off")
             ->check(CLI::IsMember(framework_names));
     command
         ->add_option(
-            "--tokens", flags->tokens,
+            "--tokens", flags->for_gemms.tokens,
             "With --emit te, megatron, nccl or deepep: tokens that settings are for; deepep: of a GPU")
         ->needs(emit)
         ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40));
     command
-        ->add_option("--model", flags->model,
+        ->add_option("--model", flags->for_gemms.model,
                      "With --emit deepep: config.json of a model with experts, or a name in configs/models")
         ->needs(emit);
     table->needs(gemms)->excludes(emit);
     command
-        ->add_option("--header", flags->header,
+        ->add_option("--header", flags->for_gemms.header,
                      "With --table: write it also as a C++ header that needs nothing")
         ->needs(table);
     for (const char* other : {"--workload", "--gemm", "--dtype", "--collective", "--order", "--shard-dim",

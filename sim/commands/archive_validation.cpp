@@ -204,10 +204,10 @@ std::optional<Comparison> compare_replays(const fs::path& folder, const fs::path
         compare(cases, ConfigFolder::standard(), ProgressReporter("schedules", cases.size()).counter());
     const std::vector<const ComparedCase*> shown = worst(comparison);
     for (ComparedCase& one : comparison.cases) {
-        if (one.tasks || !contains(shown, &one)) continue;
+        if (one.spans.errors || !contains(shown, &one)) continue;
         const auto given = std::ranges::find_if(
             cases, [&](const MeasuredCase& other) { return other.origin == one.origin; });
-        one.predicted_timeline = predict(resolve(given->config, ConfigFolder::standard())).timeline;
+        one.spans.predicted = predict(resolve(given->config, ConfigFolder::standard())).timeline;
     }
     return comparison;
 }

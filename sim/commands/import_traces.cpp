@@ -104,7 +104,7 @@ Iteration with_shape(Iteration iteration, const Recognised& found) {
         return iteration;
     const auto op = std::make_shared<const RecordedOperator>(RecordedOperator{"mm", {{m, k}, {k, n}}, {}});
     for (RecordedSpan& span : iteration.spans)
-        if (span.kind == TaskKind::gemm && !gemm_of(span)) span.by = op;
+        if (span.kind == TaskKind::gemm && !gemm_of(span)) span.launch.by = op;
     return iteration;
 }
 

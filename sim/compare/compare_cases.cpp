@@ -142,8 +142,8 @@ ComparedCase compare_case(const MeasuredCase& measured, Resolver& resolver) {
     result.key = measured.system + scenario.machine->topology.name() + work.dump() + conditions_of(scenario);
     result.name = name_of_variant(scenario, params);
     result.measured = measured.makespan();
-    result.measured_spread = measured.spread();
-    result.run_medians = mapped(measured.runs, &MeasuredRun::median);
+    result.runs.spread = measured.spread();
+    result.runs.medians = mapped(measured.runs, &MeasuredRun::median);
     result.predicted = predicted.makespan;
     result.predicted_p10 = predicted.p10;
     result.predicted_p90 = predicted.p90;
@@ -160,9 +160,9 @@ ComparedCase compare_case(const MeasuredCase& measured, Resolver& resolver) {
                      {"run", run_of(scenario)}};
     result.tolerance = measured.tolerance;
     if (measured.timeline) {
-        result.tasks = compare_tasks(*measured.timeline, predicted.timeline);
-        result.measured_timeline = *measured.timeline;
-        result.predicted_timeline = std::move(predicted.timeline);
+        result.spans.errors = compare_tasks(*measured.timeline, predicted.timeline);
+        result.spans.measured = *measured.timeline;
+        result.spans.predicted = std::move(predicted.timeline);
     }
     return result;
 }
@@ -241,11 +241,11 @@ void summarise_errors(Comparison& comparison) {
     std::map<std::string, std::vector<double>> kinds;
     std::size_t runs = 0, within = 0;
     for (const ComparedCase& one : comparison.cases) {
-        if (one.tasks)
-            for (const auto& [kind, values] : one.tasks->by_kind) append(kinds[kind], values);
+        if (one.spans.errors)
+            for (const auto& [kind, values] : one.spans.errors->by_kind) append(kinds[kind], values);
         if (one.seeds == 1) continue;
-        runs += one.run_medians.size();
-        within += static_cast<std::size_t>(std::ranges::count_if(one.run_medians, [&](Seconds median) {
+        runs += one.runs.medians.size();
+        within += static_cast<std::size_t>(std::ranges::count_if(one.runs.medians, [&](Seconds median) {
             return one.predicted_p10 <= median && median <= one.predicted_p90;
         }));
     }

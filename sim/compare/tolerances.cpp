@@ -43,7 +43,7 @@ Selection select(const Comparison& comparison, const Labels& where) {
         });
         if (!taken) continue;
         ComparedCase slim = one;
-        slim.measured_timeline = slim.predicted_timeline = Timeline();
+        slim.spans.measured = slim.spans.predicted = Timeline();
         some.cases.push_back(std::move(slim));
     }
     summarise(some);

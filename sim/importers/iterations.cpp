@@ -119,8 +119,8 @@ std::size_t runs_in(const Spans& spans, std::size_t gemms, std::string& doubt) {
 std::vector<Iteration> steps_of(const Spans& spans, std::size_t& outside) {
     std::map<std::int64_t, Spans> steps;
     for (const RecordedSpan& span : spans) {
-        if (span.step)
-            steps[*span.step].push_back(span);
+        if (span.launch.step)
+            steps[*span.launch.step].push_back(span);
         else
             ++outside;
     }
@@ -170,7 +170,7 @@ Seconds Iteration::starts_apart() const {
 Iterations find_iterations(Spans spans, std::optional<std::size_t> gemms) {
     Iterations result;
     std::vector<Iteration> parts;
-    if (std::ranges::any_of(spans, [](const RecordedSpan& span) { return span.step.has_value(); })) {
+    if (std::ranges::any_of(spans, [](const RecordedSpan& span) { return span.launch.step.has_value(); })) {
         parts = steps_of(spans, result.outside);
         result.found_by = "steps of torch.profiler";
     } else {

@@ -268,13 +268,13 @@ public:
                           .start_ns = start,
                           .end_ns = start + nanoseconds(event, "dur", duration_us)};
         const Json id = args.has(external_id) ? args.raw(external_id) : Json();
-        span.by = launchers_.of(id);
+        span.launch.by = launchers_.of(id);
         std::optional<std::int64_t> launched;
         if (args.has("correlation")) {
             if (const auto* at = value_at(launches_.times, correlation_of(args))) launched = *at;
-            span.step = launches_.step_of(correlation_of(args));
+            span.launch.step = launches_.step_of(correlation_of(args));
         }
-        if (launched) span.launched_ns = base_ + *launched;
+        if (launched) span.launch.ns = base_ + *launched;
         if (category == "gpu_memcpy" && args.has("bytes")) span.bytes = args.number("bytes", {0, 1e18});
         span.with_host = activity.is_with_host();
         // On ROCm copies between GPUs have the same name as copies within one (RocprofActivity_inl.h).

@@ -112,9 +112,9 @@ private:
         if (trace.gpu_numbers == GpuNumbers::ranks) return {.number = span.gpu};
         if (trace.gpu_numbers == GpuNumbers::agents)
             return {several_machines_ ? machine_of(trace) : "", 0, span.gpu};
-        if (const std::string* name = value_at(trace.gpu_names, std::pair(span.process, span.gpu)))
+        if (const std::string* name = value_at(trace.gpu_names, std::pair(span.launch.process, span.gpu)))
             return {"named " + *name};
-        return {traces_.size() > 1 ? "file " + std::to_string(i) : "", span.process, span.gpu};
+        return {traces_.size() > 1 ? "file " + std::to_string(i) : "", span.launch.process, span.gpu};
     }
     std::string clock_of(std::size_t i) const {
         const RecordedTrace& trace = traces_[i];
@@ -178,8 +178,8 @@ void align(std::vector<RecordedSpan>& spans, const std::map<int, std::string>& c
         for (RecordedSpan& span : spans) {
             if (span.clock != clock->first) continue;
             for (std::int64_t* time : {&span.start_ns, &span.end_ns}) *time -= later;
-            if (span.launched_ns) *span.launched_ns -= later;
-            for (auto& [start, end] : span.host_waits) {
+            if (span.launch.ns) *span.launch.ns -= later;
+            for (auto& [start, end] : span.launch.host_waits) {
                 start -= later;
                 end -= later;
             }

@@ -80,8 +80,8 @@ private:
                               .start_ns = moved(row.integer(1)),
                               .end_ns = moved(row.integer(2))};
             // The lower 24 bits of the upper ones are the process, above them stands the machine.
-            span.process = row.integer(5) / process_bits % process_bits;
-            if (const auto launched = row.known_integer(6)) span.launched_ns = moved(*launched);
+            span.launch.process = row.integer(5) / process_bits % process_bits;
+            if (const auto launched = row.known_integer(6)) span.launch.ns = moved(*launched);
             add(row, std::move(span));
         });
     }

@@ -62,7 +62,7 @@ private:
         if (shape) {
             shape->m *= rows;
             notes_.push_back("GEMM " + shape_name(*shape) + " " + name_of(shape->dtype) +
-                             " by the shapes of " + gemm->by->name);
+                             " by the shapes of " + gemm->launch.by->name);
         } else if (given_) {
             shape = given_;
             notes_.push_back("GEMM " + shape_name(*shape) +
@@ -146,7 +146,7 @@ private:
     Recognised async_tp(std::int64_t ranks) {
         const auto &gemms = of_[TaskKind::gemm], &copies = of_[TaskKind::copy];
         // Only an operator of PyTorch tells async_tp from other schedules with the same kernels and copies.
-        if (gemms.front()->by == nullptr)
+        if (gemms.front()->launch.by == nullptr)
             return {
                 .why_not =
                     "a GEMM for each rank and copies between GPUs are of async_tp, shard_direct, shard_p2p or "

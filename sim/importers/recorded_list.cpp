@@ -54,8 +54,8 @@ std::string stream_name_of(std::string track) {
 std::vector<Ran> enqueued(const std::vector<RecordedSpan>& iteration) {
     std::vector<Ran> spans = spans_of_longest_gpu(iteration);
     std::ranges::stable_sort(spans, {}, &RecordedSpan::start_ns);
-    if (std::ranges::all_of(spans, [](Ran span) { return span->launched_ns.has_value(); }))
-        std::ranges::stable_sort(spans, {}, [](Ran span) { return *span->launched_ns; });
+    if (std::ranges::all_of(spans, [](Ran span) { return span->launch.ns.has_value(); }))
+        std::ranges::stable_sort(spans, {}, [](Ran span) { return *span->launch.ns; });
     return spans;
 }
 
@@ -184,11 +184,11 @@ private:
     /// What the host did until it enqueued the span: a time, after the ends that it waited for. Writes the time.
     Json call_host(Ran span, Json& op) {
         Json needs = Json::array();
-        if (!span->launched_ns) return needs;
+        if (!span->launch.ns) return needs;
         // Clocks of host and GPU differ by microseconds: no kernel begins before its launch.
-        const std::int64_t called = std::max(host_, std::min(*span->launched_ns, span->start_ns));
+        const std::int64_t called = std::max(host_, std::min(*span->launch.ns, span->start_ns));
         std::int64_t from = host_;
-        for (const auto& [start, end] : span->host_waits)
+        for (const auto& [start, end] : span->launch.host_waits)
             for (const auto& [track, at] : last_) {
                 std::size_t last = at;
                 while (last != no_span && spans_[last]->end_ns > std::min(end, called))
@@ -204,8 +204,8 @@ private:
 
     /// Name, type and the keys of its type.
     Json operator_of(Ran span) {
-        const bool short_name = span->by && span->known;
-        const std::string named = short_name ? plain_name(*span->by) : span->name;
+        const bool short_name = span->launch.by && span->known;
+        const std::string named = short_name ? plain_name(*span->launch.by) : span->name;
         Json op{{"name", named + "_" + std::to_string(counts_[named]++)}};
         if (span->kind == TaskKind::gemm)
             if (const auto shape = gemm_of(*span)) {
@@ -284,7 +284,7 @@ std::vector<const RecordedSpan*> spans_of_longest_gpu(const std::vector<Recorded
 }
 
 std::optional<GemmShape> gemm_of(const RecordedSpan& span) {
-    const RecordedOperator* op = span.by.get();
+    const RecordedOperator* op = span.launch.by.get();
     if (op == nullptr) return std::nullopt;
     const std::string name = plain_name(*op);
     const std::size_t first = name == "addmm" || name == "baddbmm" ? 1 : 0;

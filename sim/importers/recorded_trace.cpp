@@ -19,13 +19,13 @@ void RecordedTrace::add_host_waits(std::vector<HostWait> waits) {
     std::map<std::int64_t, std::vector<RecordedSpan*>>
         launched;  // by process, in the order of their launches
     for (RecordedSpan& span : spans)
-        if (span.launched_ns) launched[span.process].push_back(&span);
-    const auto launch = [](const RecordedSpan* span) { return *span->launched_ns; };
+        if (span.launch.ns) launched[span.launch.process].push_back(&span);
+    const auto launch = [](const RecordedSpan* span) { return *span->launch.ns; };
     for (auto& [process, of_process] : launched) std::ranges::stable_sort(of_process, {}, launch);
     for (const HostWait& wait : waits) {
         auto& of_process = launched[wait.process];
         const auto next = std::ranges::lower_bound(of_process, wait.end_ns, {}, launch);
-        if (next != of_process.end()) (*next)->host_waits.emplace_back(wait.start_ns, wait.end_ns);
+        if (next != of_process.end()) (*next)->launch.host_waits.emplace_back(wait.start_ns, wait.end_ns);
     }
 }
 

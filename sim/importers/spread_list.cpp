@@ -199,8 +199,8 @@ private:
 
     /// Whether an operator beside the cut GEMMs reads vectors of the model's width, such as a sum of parts.
     bool has_whole_tokens(std::size_t i) const {
-        if (span(i).by == nullptr) return false;
-        return std::ranges::any_of(span(i).by->dims, [&](const std::vector<std::int64_t>& dims) {
+        if (span(i).launch.by == nullptr) return false;
+        return std::ranges::any_of(span(i).launch.by->dims, [&](const std::vector<std::int64_t>& dims) {
             double elements = 1;
             for (const std::int64_t size : dims) elements *= static_cast<double>(size);
             return !dims.empty() && dims.back() == width_ &&

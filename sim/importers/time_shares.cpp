@@ -74,7 +74,7 @@ private:
                 times_[what] += lasted;
                 return;
             }
-        const std::int64_t launched = next.span->launched_ns.value_or(from);
+        const std::int64_t launched = next.span->launch.ns.value_or(from);
         const std::int64_t late = std::clamp<std::int64_t>(launched - from, 0, lasted);
         times_[host] += late;
         times_[idle] += lasted - late;

@@ -33,6 +33,16 @@ struct RecordedCollective {
         {};  ///< ranks of its group; empty if not recorded, or not all of them
 };
 
+/// How an activity came onto a GPU; what was not recorded is empty.
+struct RecordedLaunch {
+    std::int64_t process = 0;          ///< where one file has several; else 0
+    std::optional<std::int64_t> step;  ///< number of the profiler's step
+    std::optional<std::int64_t> ns;    ///< when the host called what enqueued it
+    std::shared_ptr<const RecordedOperator> by;
+    /// From when until when the host waited for the GPU before that call, since its call before.
+    std::vector<std::pair<std::int64_t, std::int64_t>> host_waits;
+};
+
 /// An activity that a profiler recorded on a GPU, on the profiler's clock.
 struct RecordedSpan {
     std::string name = {};  ///< of the kernel or copy, as recorded
@@ -41,19 +51,14 @@ struct RecordedSpan {
     std::string track;
     std::int64_t start_ns = 0;
     std::int64_t end_ns = 0;
-    std::optional<std::int64_t> step = {};  ///< number of the profiler's step that launched it
-    int clock = 0;                          ///< only times of the same clock are comparable; see merged
-    double bytes = 0;                       ///< of a copy; 0 if not recorded
+    int clock = 0;              ///< only times of the same clock are comparable; see merged
+    double bytes = 0;           ///< of a copy; 0 if not recorded
     bool waits = false;         ///< a barrier or a collective: it ends when the last rank has come
     bool attention = false;     ///< a fused attention
     bool with_host = false;     ///< a copy from or to the host
     bool ends_unknown = false;  ///< a copy whose GPUs are not recorded: within one, or between two
     bool known = true;          ///< whether the table of kernels has it
-    std::int64_t process = 0;   ///< that ran it, where one file has several; else 0
-    std::optional<std::int64_t> launched_ns = {};  ///< when the host called what enqueued it
-    /// From when until when the host waited for the GPU before that call, since its call before.
-    std::vector<std::pair<std::int64_t, std::int64_t>> host_waits = {};
-    std::shared_ptr<const RecordedOperator> by = {};            ///< null if not recorded
+    RecordedLaunch launch = {};
     std::shared_ptr<const RecordedCollective> collective = {};  ///< null if not recorded
 };
 

@@ -101,11 +101,11 @@ TEST_CASE("spans are compared task by task, and the first divergence is found") 
     std::vector<Span> spans = predicted.spans();
     one.timeline = Timeline(spans);
     const ComparedCase same = compare({one}, shipped).cases.front();
-    REQUIRE(same.tasks);
-    CHECK(!same.tasks->first);
-    CHECK(same.tasks->only_measured == 0);
-    CHECK(same.tasks->only_predicted == 0);
-    CHECK(summarise(same.tasks->by_kind.at("gemm")).mean == Approx(0).margin(1e-12));
+    REQUIRE(same.spans.errors);
+    CHECK(!same.spans.errors->first);
+    CHECK(same.spans.errors->only_measured == 0);
+    CHECK(same.spans.errors->only_predicted == 0);
+    CHECK(summarise(same.spans.errors->by_kind.at("gemm")).mean == Approx(0).margin(1e-12));
 
     // From the middle on everything is later by a tenth of the makespan.
     const Seconds middle = 0.5 * predicted.end(), late = 0.1 * predicted.end();
@@ -120,10 +120,10 @@ TEST_CASE("spans are compared task by task, and the first divergence is found") 
     spans.push_back({"nobody's", TaskKind::reduce, 0, "compute", Seconds(), middle});
     one.timeline = Timeline(spans);
     const ComparedCase off = compare({one}, shipped).cases.front();
-    REQUIRE(off.tasks->first);
-    CHECK(off.tasks->first->measured_end.si() == Approx((expected->end + late).si()));
-    CHECK(off.tasks->first->predicted_end.si() == Approx(expected->end.si()));
-    CHECK(off.tasks->only_measured == 1);
+    REQUIRE(off.spans.errors->first);
+    CHECK(off.spans.errors->first->measured_end.si() == Approx((expected->end + late).si()));
+    CHECK(off.spans.errors->first->predicted_end.si() == Approx(expected->end.si()));
+    CHECK(off.spans.errors->only_measured == 1);
 }
 
 TEST_CASE("claims are judged: met, outside, known gap, gap no more") {

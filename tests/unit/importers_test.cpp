@@ -111,8 +111,8 @@ TEST_CASE("recorded PyTorch traces of symmetric memory: copies between GPUs, ste
         std::map<std::pair<std::int64_t, TaskKind>, int> seen;
         for (const RecordedSpan& span : trace.spans) {
             CHECK(span.gpu == rank);
-            if (!span.step) continue;
-            ++seen[{*span.step, span.kind}];
+            if (!span.launch.step) continue;
+            ++seen[{*span.launch.step, span.kind}];
             if (span.kind == TaskKind::copy)  // 67.1 MB in 184 us: 365 GB/s
                 CHECK(static_cast<double>(span.end_ns - span.start_ns) == Approx(182e3).epsilon(0.02));
         }

@@ -22,8 +22,7 @@ void record(std::vector<RecordedSpan>& spans, int gpu, const std::string& work, 
                               : letter == 'c' ? TaskKind::collective
                                               : TaskKind::memory_bound;
         if (letter != '.')
-            spans.push_back(
-                {std::string(1, letter), kind, gpu, stream, now, now + lasts, std::nullopt, clock});
+            spans.push_back({std::string(1, letter), kind, gpu, stream, now, now + lasts, clock});
         now += lasts;
     }
 }
@@ -99,7 +98,7 @@ TEST_CASE("clocks of several processes are not compared, one clock is") {
 TEST_CASE("steps of the profiler go before all else, and may hold several runs") {
     std::vector<RecordedSpan> spans;
     record(spans, 0, "cgcgcg");
-    for (std::size_t i = 2; i < spans.size(); ++i) spans[i].step = 7;
+    for (std::size_t i = 2; i < spans.size(); ++i) spans[i].launch.step = 7;
     const Iterations found = find_iterations(spans, std::nullopt);
     CHECK_FALSE(found.ambiguous);
     CHECK(found.outside == 2);

@@ -30,7 +30,7 @@ RecordedSpan gemm(std::int64_t start_us, std::int64_t end_us, const std::string&
                   std::vector<std::vector<std::int64_t>> dims) {
     RecordedSpan one = span(TaskKind::gemm, start_us, end_us);
     const std::vector<std::string> types(dims.size(), "c10::BFloat16");
-    one.by = std::make_shared<const RecordedOperator>(RecordedOperator{op, std::move(dims), types});
+    one.launch.by = std::make_shared<const RecordedOperator>(RecordedOperator{op, std::move(dims), types});
     return one;
 }
 
@@ -172,7 +172,7 @@ TEST_CASE("a list as recorded has each operator's time, gap and host", "[recogni
     std::vector<RecordedSpan> spans{span(TaskKind::gemm, 10, 30), span(TaskKind::memory_bound, 33, 43),
                                     span(TaskKind::gemm, 41, 51)};
     for (const auto& [place, launched] : {std::pair(0, 0), {1, 8}, {2, 9}})
-        spans[static_cast<std::size_t>(place)].launched_ns = launched * us;
+        spans[static_cast<std::size_t>(place)].launch.ns = launched * us;
     const RecordedList list = list_of(spans, 1, Prices::recorded);
     const auto at = [&](std::size_t i, const char* key) { return list.operators[i].at(key).get<double>(); };
     CHECK(at(0, "recorded_us") == Approx(20));
@@ -189,7 +189,7 @@ TEST_CASE("a moment of an iteration counts once, for what computes first", "[rec
     std::vector<RecordedSpan> spans{span(TaskKind::gemm, 0, 40),
                                     collective(30, 70, "allreduce", 8, 8, "stream 9"),
                                     span(TaskKind::memory_bound, 60, 80), span(TaskKind::gemm, 90, 100)};
-    spans[3].launched_ns = 85 * us;
+    spans[3].launch.ns = 85 * us;
     std::map<std::string, double> times;
     for (const TimeShare& share : time_shares(spans)) times[share.what] = share.us;
     CHECK(times == std::map<std::string, double>{{"GEMM", 50},

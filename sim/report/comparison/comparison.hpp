@@ -29,6 +29,18 @@ struct TaskErrors {
     std::optional<Divergence> first;
 };
 
+/// How runs of a measurement differ.
+struct MeasuredRuns {
+    double spread = 0;  ///< largest |median of a run / median of all − 1|
+    std::vector<Seconds> medians;
+};
+
+/// Empty if no spans were recorded.
+struct ComparedSpans {
+    Timeline measured, predicted;
+    std::optional<TaskErrors> errors;
+};
+
 struct ComparedCase {
     std::string origin;
     std::string scenario;  ///< machine and workload, for reports
@@ -37,13 +49,11 @@ struct ComparedCase {
     /// Labels that cases are grouped by: "system", "schedule", "agent", "transfer", "operator", "size", "run".
     std::map<std::string, std::string> labels;
     Seconds measured, predicted, predicted_p10, predicted_p90;
-    double measured_spread = 0;  ///< largest |median of a run / median of all − 1|
-    std::vector<Seconds> run_medians;
+    MeasuredRuns runs;
     std::size_t seeds = 1;
-    double error = 0;                                ///< predicted / measured − 1
-    std::optional<CaseTolerance> tolerance;          ///< if the case claims one
-    std::optional<TaskErrors> tasks;                 ///< if spans were recorded
-    Timeline measured_timeline, predicted_timeline;  ///< if spans were recorded
+    double error = 0;                        ///< predicted / measured − 1
+    std::optional<CaseTolerance> tolerance;  ///< if the case claims one
+    ComparedSpans spans;
     Confidence confidence = {};
 
     /// Whether the measurement is where nine of ten are expected; none where that is not known.

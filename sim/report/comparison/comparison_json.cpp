@@ -40,7 +40,7 @@ Json case_json(const ComparedCase& one) {
     Json json{{"origin", one.origin}, {"scenario", one.scenario}, {"name", one.name}};
     for (const auto& [key, value] : one.labels) json[key] = value;
     json["measured_us"] = to_microseconds(one.measured);
-    json["measured_spread"] = one.measured_spread;
+    json["measured_spread"] = one.runs.spread;
     json["predicted_us"] = to_microseconds(one.predicted);
     json["predicted_p10_us"] = to_microseconds(one.predicted_p10);
     json["predicted_p90_us"] = to_microseconds(one.predicted_p90);
@@ -51,7 +51,7 @@ Json case_json(const ComparedCase& one) {
     for (const char* key : {"basis", "kind", "makespan_error_pct", "p90_error_pct", "causes"})
         json[key] = sure.at(key);
     json["inside_p90"] = or_null(one.inside_p90());
-    if (one.tasks) json["tasks"] = tasks_json(*one.tasks);
+    if (one.spans.errors) json["tasks"] = tasks_json(*one.spans.errors);
     return json;
 }
 

@@ -106,7 +106,7 @@ void add_cases(Page& page, const Comparison& comparison) {
     Page::Cells rows;
     for (const ComparedCase& one : comparison.cases)
         rows.push_back({one.scenario, one.name, signed_percent_text(one.error), us(one.measured),
-                        percent_text(one.measured_spread), us(one.predicted),
+                        percent_text(one.runs.spread), us(one.predicted),
                         us(one.predicted_p10) + " - " + us(one.predicted_p90)});
     page.heading("Cases");
     page.table({"scenario", "schedule", "error", "measured us", "between runs", "predicted us", "p10 - p90"},
@@ -116,19 +116,19 @@ void add_cases(Page& page, const Comparison& comparison) {
 }  // namespace
 
 void add_timelines(Page& page, const ComparedCase& one) {
-    const int gpus = std::min(2, std::max(one.measured_timeline.gpus(), one.predicted_timeline.gpus()));
+    const int gpus = std::min(2, std::max(one.spans.measured.gpus(), one.spans.predicted.gpus()));
     Json spans = Json::array();
     for (int gpu = 0; gpu < gpus; ++gpu) {
-        add_spans(spans, one.measured_timeline, gpu, false);
-        add_spans(spans, one.predicted_timeline, gpu, true);
+        add_spans(spans, one.spans.measured, gpu, false);
+        add_spans(spans, one.spans.predicted, gpu, true);
     }
     Page inner;
     inner.chart("timeline", {{"spans", spans}, {"unit", "us"}});
-    if (one.tasks && one.tasks->first)
-        inner.text("First off by more than 2 % of the makespan: " + one.tasks->first->task + " on GPU " +
-                   std::to_string(one.tasks->first->gpu) + ", measured end " +
-                   us(one.tasks->first->measured_end) + " us, predicted " +
-                   us(one.tasks->first->predicted_end) + " us.");
+    if (one.spans.errors && one.spans.errors->first)
+        inner.text("First off by more than 2 % of the makespan: " + one.spans.errors->first->task +
+                   " on GPU " + std::to_string(one.spans.errors->first->gpu) + ", measured end " +
+                   us(one.spans.errors->first->measured_end) + " us, predicted " +
+                   us(one.spans.errors->first->predicted_end) + " us.");
     page.details(one.name + ", " + one.scenario + ": " + signed_percent_text(one.error), inner);
 }
 
@@ -145,7 +145,7 @@ void add_comparison(Page& page, const Comparison& comparison) {
     add_verdicts(page, comparison);
     Page timelines;
     for (const ComparedCase& one : comparison.cases)
-        if (one.tasks) add_timelines(timelines, one);
+        if (one.spans.errors) add_timelines(timelines, one);
     if (!timelines.blocks().empty())
         page.heading(
             "Side by side",

@@ -83,8 +83,8 @@ std::string divergences(const Comparison& comparison) {
     std::string text;
     std::size_t count = 0;
     for (const ComparedCase* one : by_error(comparison)) {
-        if (!one->tasks || !one->tasks->first || count++ >= divergences_shown) continue;
-        const Divergence& first = *one->tasks->first;
+        if (!one->spans.errors || !one->spans.errors->first || count++ >= divergences_shown) continue;
+        const Divergence& first = *one->spans.errors->first;
         text += "  " + one->name + ", " + one->scenario + "\n    " + first.task + " on GPU " +
                 std::to_string(first.gpu) + ": measured " + us_text(first.measured_start) + " to " +
                 us_text(first.measured_end) + " us, predicted " + us_text(first.predicted_start) + " to " +
