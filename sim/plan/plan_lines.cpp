@@ -1,11 +1,11 @@
 #include "sim/plan/plan_lines.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 
 #include "sim/core/available_memory.hpp"
 #include "sim/core/input_keys.hpp"
+#include "sim/core/numbers.hpp"
 #include "sim/core/ranges.hpp"
 #include "sim/core/shown.hpp"
 #include "sim/plan/task_keys.hpp"
@@ -38,12 +38,9 @@ std::optional<int> offset_of(const Json& value) {
     if (!value.is_string()) return std::nullopt;
     const auto& text = value.get_ref<const std::string&>();
     if (text.size() < 2 || (text[0] != '+' && text[0] != '-')) return std::nullopt;
-    int number = 0;
-    const char* const end = text.data() + text.size();
-    const auto [stop, error] = std::from_chars(text.data() + (text[0] == '+' ? 1 : 0), end, number);
+    const auto number = parsed<int>(std::string_view(text).substr(text[0] == '+' ? 1 : 0));
     constexpr int most = 1'000'000;
-    if (error != std::errc() || stop != end || number < -most || number > most) return std::nullopt;
-    return number;
+    return number && *number >= -most && *number <= most ? number : std::nullopt;
 }
 
 const Json* values_by_rank(const Json& value) {
@@ -187,11 +184,8 @@ private:
         if (name.starts_with(transfer)) {
             const std::string peer = name.substr(transfer.size());
             if (const auto offset = offset_of(peer)) return transfer_stream(rank_after(rank, *offset));
-            int number = 0;
-            const auto [stop, error] = std::from_chars(peer.data(), peer.data() + peer.size(), number);
-            if (error == std::errc() && stop == peer.data() + peer.size() && number >= 0 &&
-                number < frame_.gpus)
-                return transfer_stream(number);
+            if (const auto number = parsed<int>(peer); number && *number >= 0 && *number < frame_.gpus)
+                return transfer_stream(*number);
         }
         if (const std::size_t side = place_of(frame_.streams, name); side < frame_.streams.size())
             return side_stream(static_cast<int>(side));

@@ -9,12 +9,17 @@
 namespace overlap {
 namespace {
 
+/// "losses_us.host" as a JSON pointer.
+Json::json_pointer at(std::string path) {
+    std::ranges::replace(path, '.', '/');
+    return Json::json_pointer("/" + path);
+}
+
 struct Column {
     std::string name;
-    std::vector<std::string> path;  ///< to its value in the result
+    Json::json_pointer place;  ///< of its value in the result
 
-    Column(std::string of_column, const std::string& to_value)
-        : name(std::move(of_column)), path(split(to_value, '.')) {}
+    Column(std::string of_column, const std::string& path) : name(std::move(of_column)), place(at(path)) {}
     /// The name is the path.
     Column(const std::string& of_column) : Column(of_column, of_column) {}
 };
@@ -41,15 +46,9 @@ const std::vector<Column> columns{
     {"confidence.p90_error_pct"}, {"own_kernel"}, {"baseline_us"}, {"baseline"}, {"what_if", "config.what_if"}, {"notes"}};
 // clang-format on
 
-const Json& value_of(const Column& column, const Json& result) {
-    static const Json missing;
-    const Json* value = &result;
-    for (const std::string& key : column.path) {
-        const auto found = value->find(key);
-        if (found == value->end()) return missing;
-        value = &*found;
-    }
-    return *value;
+Json value_of(const Column& column, const Json& result) {
+    const Json::json_pointer& place = column.place;
+    return result.contains(place) ? result.at(place) : Json();
 }
 
 bool has(CsvClock clock, const Column& column) {
@@ -97,7 +96,7 @@ bool csv_has_field(const std::string& field) {
     if (field == "plan") return true;  // in column schedule
     const std::string in_config = "config." + field + (field == "workload" ? ".name" : "");
     return std::ranges::any_of(columns, [&](const Column& column) {
-        return column.path == std::vector{field} || column.path == split(in_config, '.');
+        return column.place == at(field) || column.place == at(in_config);
     });
 }
 
