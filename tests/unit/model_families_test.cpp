@@ -212,8 +212,8 @@ TEST_CASE("formats of weights by quantization_config") {
     const auto read = [](const Json& quantised) {
         std::vector<std::string> notes;
         const Json config{{"quantization_config", quantised}};
-        return read_weight_format(ConfigObject(config, "m.json"), notes).name +
-               (notes.empty() ? "" : ": " + joined(notes));
+        const std::string name = read_weight_format(ConfigObject(config, "m.json"), notes).name;
+        return name + (notes.empty() ? "" : ": " + joined(notes));
     };
     CHECK(read({{"quant_method", "fp8"}, {"weight_block_size", {128, 128}}}) == "fp8_block");
     CHECK(read({{"quant_method", "fp8"}, {"activation_scheme", "static"}}) == "fp8_tensor");
