@@ -87,7 +87,7 @@ Remarks remarks_on(const Scenario& scenario, const std::vector<RankedCandidate>&
     const RankedCandidate& best = all.front();
     const Scenario fastest = with_candidate(scenario, best.candidate);
     RunConfig config = read_run_config(fastest.config(), "advice");
-    config.topology = scenario.topology;
+    config.topology = scenario.given.topology;
     const auto is_same = [&](const Json& what_if) {
         RunConfig without = config;
         without.what_if = what_if;

@@ -142,7 +142,8 @@ public:
     double whole_us() const { return whole_us_; }
     /// The run of the list with whole pairs.
     double exposed_us() {
-        return to_microseconds(run(resolver_.resolve_for_numbers(config_), {.record = false}).exposed_comm);
+        return to_microseconds(
+            run(resolver_.resolve_for_numbers(config_), {.record = false}).phases.exposed_comm);
     }
 
     /// The best of each choice that serves a pair, and the presets that do, the largest gain first.

@@ -43,7 +43,7 @@ std::optional<Rotations> rotations_of(const Scenario& small, const ScheduleEntry
     };
     const Topology& topology = small.machine->topology;
     const ResourceTable& resources = small.machine->resources;
-    const CostModels models(small.cost_models);
+    const CostModels models(small.settings.cost_models);
     const auto price_of = [&](const TaskGraph& graph) {
         return price(graph, small.workload, *small.machine, models, effects_of(small));
     };
@@ -103,7 +103,7 @@ std::optional<Rotations> on_large(const std::optional<Rotations>& rotations, con
 }
 
 bool can_build_representatives(const Scenario& scenario) {
-    return scenario.workload.pair() != nullptr && scenario.engine == default_engine &&
+    return scenario.workload.pair() != nullptr && scenario.settings.engine == default_engine &&
            scenario.enqueued_by_one() && scenario.repeat == Repeat::once &&
            scenario.schedule->by_representatives(scenario.workload, scenario.params);
 }
@@ -133,8 +133,8 @@ std::string alikeness_key(const Scenario& scenario) {
                    pair.order,
                    pair.shard_dim,
                    pair.gemm.dtype,
-                   scenario.cost_models,
-                   scenario.without};
+                   scenario.settings.cost_models,
+                   scenario.settings.without};
     return key.dump();
 }
 

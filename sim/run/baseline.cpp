@@ -99,11 +99,16 @@ std::size_t Baselines::Hash::operator()(const Key& key) const {
 }
 
 Baselines::Key Baselines::key_of(const Scenario& scenario, ScheduleParams params) {
-    return {scenario.machine,          scenario.host,
-            scenario.workload.content, std::move(params),
-            scenario.engine,           scenario.seeds,
-            scenario.cost_models,      scenario.without,
-            scenario.repeat,           scenario.has_workload() ? nullptr : scenario.plan};
+    return {scenario.machine,
+            scenario.host,
+            scenario.workload.content,
+            std::move(params),
+            scenario.settings.engine,
+            scenario.settings.seeds,
+            scenario.settings.cost_models,
+            scenario.settings.without,
+            scenario.repeat,
+            scenario.has_workload() ? nullptr : scenario.plan};
 }
 
 Baseline Baselines::own(const Scenario& scenario) {

@@ -37,7 +37,7 @@ struct BuiltSize {
 
 /// Simulations of one run that are in memory at the same time (Jobs in run.cpp, seeds of the flow engine).
 double side_by_side(const Scenario& scenario, double tasks) {
-    if (tasks < 20'000 || scenario.engine != default_engine) return 1;
+    if (tasks < 20'000 || scenario.settings.engine != default_engine) return 1;
     return std::clamp<double>(std::thread::hardware_concurrency(), 1, 7);
 }
 
@@ -92,10 +92,10 @@ struct Simulations {
 Simulations most_of(const Scenario& scenario) {
     // By every seed the run, its transfers and serial; by the seed of the median the run again, four runs with effects
     // off, transfers without effects, two runs of serial.
-    const double seeds = orders_vary(scenario) ? scenario.seeds : 1;
+    const double seeds = orders_vary(scenario) ? scenario.settings.seeds : 1;
     // The baseline tries DMA in both directions, copy kernels and the library.
     const bool drawn = scenario.machine->topology.device().dma.order == QueueOrder::unspecified;
-    const double other_ways = scenario.serial_alike ? 0 : 2 * (drawn ? scenario.seeds : 1) + 2;
+    const double other_ways = scenario.serial_alike ? 0 : 2 * (drawn ? scenario.settings.seeds : 1) + 2;
     return {2 * seeds + 6, seeds + 2 + other_ways};
 }
 
@@ -133,7 +133,7 @@ RunBudget budget_of(const Scenario& scenario, Bytes available) {
                     (own.edges + 2 * serial.edges) * of_edge;
     budget.simulations = most_simulations(scenario);
     const auto [of_own, of_serial] = most_of(scenario);
-    const bool flows = scenario.engine == default_engine;
+    const bool flows = scenario.settings.engine == default_engine;
     budget.wall = (flows ? 1 : simgrid_slowdown) / at_once * (of_own * own.tasks + of_serial * serial.tasks) *
                   of_simulation;
     if (flows) budget.wall = (1 + more / of_simulation) * budget.wall;

@@ -17,7 +17,7 @@ std::vector<Seconds> by_class(const Costs& costs, Seconds (*time)(const Cost&, c
 /// The reference engine simulates every GPU. What is drawn for each GPU makes them differ.
 std::optional<Quotient> quotient_for(const Scenario& scenario, const TaskGraph& graph, CostView costs,
                                      const Races& races) {
-    if (scenario.engine != default_engine || scenario.params.transfers.alike || races.any())
+    if (scenario.settings.engine != default_engine || scenario.params.transfers.alike || races.any())
         return std::nullopt;
     return quotient_of(graph, costs, scenario.machine->topology, scenario.machine->resources);
 }
@@ -31,7 +31,7 @@ std::optional<ResourceTable> pooled_for(const Scenario& scenario, const TaskGrap
 }  // namespace
 
 Effects effects_of(const Scenario& scenario) {
-    Effects effects = without(scenario.without);
+    Effects effects = without(scenario.settings.without);
     effects.host = effects.host && scenario.repeat == Repeat::once;
     return effects;
 }
@@ -43,7 +43,7 @@ const Makespans::value_type& quantile(const Makespans& sorted, double share) {
 
 Experiment::Experiment(const Scenario& scenario, const TaskGraph& graph)
     : scenario_(scenario),
-      models_(scenario.cost_models),
+      models_(scenario.settings.cost_models),
       costs_(scenario.params.transfers.alike
                  ? Costs()
                  : overlap::price(graph, scenario.workload, *scenario.machine, models_, effects_of(scenario),
@@ -55,7 +55,7 @@ Experiment::Experiment(const Scenario& scenario, const TaskGraph& graph)
       resources_(pooled_     ? *pooled_
                  : quotient_ ? quotient_->resources
                              : scenario.machine->resources),
-      engine_(make_engine(scenario.engine)),
+      engine_(make_engine(scenario.settings.engine)),
       pricer_(graph_, scenario.workload, *scenario.machine, models_, scenario.release()) {
     if (pooled_) costs_ = price(effects_of(scenario));
 }
@@ -93,7 +93,7 @@ Makespans Experiment::makespans(const Effects& effects, std::vector<EngineResult
         all.emplace_back(result.makespan, all.size());
         if (results != nullptr) results->push_back(std::move(result));
     };
-    const auto seeds = static_cast<std::uint64_t>(scenario_.seeds);
+    const auto seeds = static_cast<std::uint64_t>(scenario_.settings.seeds);
     const Costs undrawn = price(effects), costs = drawn(undrawn, effects, 0);
     if (races_.open() && may_race(effects))
         for (std::uint64_t seed = 0; seed < seeds; ++seed)
@@ -110,7 +110,8 @@ std::pair<Makespans, EngineResult> Experiment::median_run() const {
     const Effects effects = effects_of(scenario_);
     constexpr std::size_t most_kept = 1'000'000;  // times of tasks, 40 bytes each
     const bool keep =
-        graph_.size() * static_cast<std::size_t>(several_orders() ? scenario_.seeds : 1) <= most_kept;
+        graph_.size() * static_cast<std::size_t>(several_orders() ? scenario_.settings.seeds : 1) <=
+        most_kept;
     std::vector<EngineResult> results;
     Makespans all = makespans(effects, keep ? &results : nullptr);
     const std::uint64_t seed = quantile(all, 0.5).second;

@@ -62,7 +62,9 @@ public:
     /// end as they do alone, because they share nothing with computation.
     bool communication_is_free() const;
     /// Whether the scenario has several seeds, and its own costs leave an order unspecified or its GEMMs race copies.
-    bool several_orders() const { return scenario_.seeds > 1 && (races_.open() || several_orders(costs_)); }
+    bool several_orders() const {
+        return scenario_.settings.seeds > 1 && (races_.open() || several_orders(costs_));
+    }
     const Pricer& pricer() const { return pricer_; }
 
 private:

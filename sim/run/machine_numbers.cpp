@@ -16,7 +16,7 @@ namespace {
 class Relevant {
 public:
     explicit Relevant(const Scenario& scenario, const Json& calibration)
-        : roofline_(contains(scenario.cost_models, "gemm_roofline")) {
+        : roofline_(contains(scenario.settings.cost_models, "gemm_roofline")) {
         const auto library = calibration.value("gemm_library", std::string("mixed"));
         for (const DType type : types_of_gemms(scenario.workload)) {
             const bool own =

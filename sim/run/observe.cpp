@@ -206,21 +206,23 @@ void observe(const TaskGraph& graph, CostView costs, const EngineResult& simulat
         activities.push_back(
             {graph[id].kind(), graph[id].gpu, simulated.tasks[id].start, simulated.tasks[id].end});
     }
-    result.exposed_comm = exposed_communication(activities);
-    result.utilisation = utilisation_of(costs, simulated, machine.resources, alike ? alike->of_orbit() : 1);
-    result.comm_cus = communication_units(graph, of_representatives, costs, simulated, machine.resources);
-    result.energy = energy_of(graph, costs, simulated, machine, alike);
+    result.phases.exposed_comm = exposed_communication(activities);
+    result.used.utilisation =
+        utilisation_of(costs, simulated, machine.resources, alike ? alike->of_orbit() : 1);
+    result.used.comm_cus =
+        communication_units(graph, of_representatives, costs, simulated, machine.resources);
+    result.used.energy = energy_of(graph, costs, simulated, machine, alike);
 }
 
 void record(TaskGraph graph, CostView costs, const EngineResult& simulated, const ResourceTable& resources,
             RunResult& result) {
-    result.timeline = timeline_of(graph, costs, simulated);
-    result.counters = counters_of(costs, simulated, resources);
+    result.observed.timeline = timeline_of(graph, costs, simulated);
+    result.observed.counters = counters_of(costs, simulated, resources);
     std::vector<Interval> bodies;
     bodies.reserve(graph.size());
     for (const TaskTimes& times : simulated.tasks) bodies.emplace_back(times.body, times.done);
     std::vector<TaskId> critical = critical_path(graph, costs, simulated, resources);
-    result.recording = Recording{std::move(graph), std::move(bodies), std::move(critical)};
+    result.observed.recording = Recording{std::move(graph), std::move(bodies), std::move(critical)};
 }
 
 }  // namespace overlap

@@ -127,15 +127,16 @@ Timeline named(Timeline timeline, const Scenario& scenario, const TaskGraph& gra
 bool may_simulate_representatives(const Scenario& scenario) {
     const Topology& topology = scenario.machine->topology;
     // The energy of all GPUs' tasks is another sum than that of representatives, to the last bit.
-    return scenario.plan != nullptr && scenario.engine == default_engine && scenario.host == nullptr &&
-           scenario.repeat == Repeat::once && topology.gpus() > 1 && !topology.device().energy;
+    return scenario.plan != nullptr && scenario.settings.engine == default_engine &&
+           scenario.host == nullptr && scenario.repeat == Repeat::once && topology.gpus() > 1 &&
+           !topology.device().energy;
 }
 
 AlikeTasks alike_tasks(const Scenario& scenario) {
     const AlikeTasks none{scenario.plan, {}, {}};
     const Machine& machine = *scenario.machine;
     const TaskGraph& whole = scenario.plan->graph;
-    const CostModels models(scenario.cost_models);
+    const CostModels models(scenario.settings.cost_models);
     const auto price_of = [&](const TaskGraph& graph) {
         return price(graph, scenario.workload, machine, models, effects_of(scenario));
     };

@@ -154,10 +154,11 @@ std::optional<std::string> note_on_host(const RunConfig& config, const Scenario&
 /// What is odd about a pair's speed-up above 2.
 std::optional<std::string> note_on_speedup(const Scenario& scenario, const RunResult& result) {
     constexpr double most_by_overlap = 2;  // two phases side by side take at least half of their sum
-    if (scenario.workload.pair() == nullptr || result.speedup <= most_by_overlap) return std::nullopt;
-    return "a speed-up above 2 is more than overlap of two phases can give: " + result.baseline_name +
-           " is slower than its phases alone, GEMM " + Json(to_microseconds(result.gemm)).dump() +
-           " us and this schedule's transfers " + Json(to_microseconds(result.comm)).dump() + " us";
+    if (scenario.workload.pair() == nullptr || result.baseline.speedup <= most_by_overlap)
+        return std::nullopt;
+    return "a speed-up above 2 is more than overlap of two phases can give: " + result.baseline.name +
+           " is slower than its phases alone, GEMM " + Json(to_microseconds(result.phases.gemm)).dump() +
+           " us and this schedule's transfers " + Json(to_microseconds(result.phases.comm)).dump() + " us";
 }
 
 }  // namespace

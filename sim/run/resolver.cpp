@@ -123,7 +123,7 @@ TransferOptions fastest_commands(const Scenario& scenario) {
         Scenario candidate = scenario;
         candidate.params.transfers.commands = commands;
         const TaskGraph graph = candidate.graph();
-        const Seconds makespan = Experiment(candidate, graph).makespan(without(scenario.without));
+        const Seconds makespan = Experiment(candidate, graph).makespan(without(scenario.settings.without));
         if (makespan >= shortest) continue;
         shortest = makespan;
         fastest = candidate.params.transfers;
@@ -279,13 +279,9 @@ Scenario Resolver::resolve(const RunConfig& given) {
                       std::move(workload),
                       kept,
                       std::move(params),
-                      config.engine,
-                      seeds,
-                      config.cost_models,
-                      config.without,
-                      config.what_if,
+                      {config.engine, seeds, config.cost_models, config.without},
+                      {config.topology, config.what_if},
                       nullptr,
-                      config.topology,
                       std::move(plan.pairs),
                       std::move(plan.whole),
                       host(by_default ? default_host : config.host),
@@ -321,8 +317,8 @@ Scenario Resolver::resolve_for_numbers(const RunConfig& config) {
 
 Scenario Resolver::of_representatives(Scenario scenario, const std::string& machine) {
     if (!may_simulate_representatives(scenario)) return scenario;
-    const Json key{machine, reinterpret_cast<std::uintptr_t>(scenario.plan.get()), scenario.cost_models,
-                   scenario.without};
+    const Json key{machine, reinterpret_cast<std::uintptr_t>(scenario.plan.get()),
+                   scenario.settings.cost_models, scenario.settings.without};
     // The value holds the plan, so that no other one has its address.
     const AlikeTasks alike = alike_tasks_.get(key.dump(), [&] { return alike_tasks(scenario); });
     scenario.params.transfers.alike = alike.rotations;

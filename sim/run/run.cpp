@@ -65,8 +65,8 @@ private:
 /// Whether a run has enough simulations to share the cores: of each seed, and at most `others` for baseline and losses.
 bool shares_cores(const Scenario& scenario, const TaskGraph& graph, const Experiment& own) {
     constexpr std::uint64_t others = 8;
-    const auto seeds = static_cast<std::uint64_t>(own.several_orders() ? scenario.seeds : 1);
-    return scenario.engine == default_engine && (seeds + others) * graph.size() >= worth_all_cores;
+    const auto seeds = static_cast<std::uint64_t>(own.several_orders() ? scenario.settings.seeds : 1);
+    return scenario.settings.engine == default_engine && (seeds + others) * graph.size() >= worth_all_cores;
 }
 
 // Switches effects off one after another, so the differences add up in any order. The remaining loss is that
@@ -135,7 +135,7 @@ Confidence confidence_in(const Scenario& scenario, const TaskGraph& graph, const
                          const Makespans::value_type& run, bool overlapped) {
     const auto [makespan, seed] = run;
     const PricedRun priced{
-        graph,      *scenario.machine,           scenario.cost_models,           scenario.host.get(),
+        graph,      *scenario.machine,           scenario.settings.cost_models,  scenario.host.get(),
         overlapped, scenario.needs_own_kernel(), scenario.repeat == Repeat::once};
     return confidence_of(priced, period_of(scenario, graph, makespan), [&](const Lengthened& factors) {
         const Seconds changed = experiment.makespan(
@@ -212,12 +212,12 @@ RunResult run_whole(bool share_cores, const Scenario& scenario, const RunOptions
     result.scenario = scenario_line(scenario);
     const auto period = [&](Seconds makespan) { return period_of(scenario, graph, makespan); };
     result.makespan = period(simulated.makespan);
-    result.makespan_p10 = period(quantile(makespans, 0.1).first);
-    result.makespan_p90 = period(quantile(makespans, 0.9).first);
-    result.seeds = makespans.size();
-    result.serial = own_way.makespan;
-    result.gemm = own_way.computation;
-    result.comm = own_communication.get();
+    result.range.p10 = period(quantile(makespans, 0.1).first);
+    result.range.p90 = period(quantile(makespans, 0.9).first);
+    result.simulation.seeds = makespans.size();
+    result.phases.serial = own_way.makespan;
+    result.phases.gemm = own_way.computation;
+    result.phases.comm = own_communication.get();
     const LeastTimes least = least_of(scenario, own);
     const Seconds least_communication =
         std::min({least.communication, own_way.least.communication, fastest.least.communication});
@@ -225,26 +225,28 @@ RunResult run_whole(bool share_cores, const Scenario& scenario, const RunOptions
     result.ideal = std::max({least.computation, least_communication, chain});
     compare_with(baseline.name, baseline.makespan, result);
     // With nothing to overlap (one GPU, one empty side), overlap efficiency is undefined.
-    if (std::min(least.computation, least_communication) == Seconds()) result.overlap_efficiency.reset();
+    if (std::min(least.computation, least_communication) == Seconds())
+        result.baseline.overlap_efficiency.reset();
     const Seconds cool = steady.steady ? own.ends(effects, seed).all : simulated.makespan;
     result.losses = attribution->losses(cool, least.computation, result.ideal);
     result.losses.power = simulated.makespan - cool;
     result.losses.host += result.makespan - simulated.makespan;
     result.steady = steady.steady;
-    result.tasks = graph.size() * static_cast<std::size_t>(alike ? alike->of_orbit() : 1);
+    result.simulation.tasks = graph.size() * static_cast<std::size_t>(alike ? alike->of_orbit() : 1);
     result.own_kernel = scenario.needs_own_kernel();
-    result.engine = scenario.engine;
-    result.simulated_gpus = own.simulated_gpus();
-    result.gpus = scenario.machine->topology.gpus();
-    result.wall_ms = simulated.wall_ms;
-    result.staging = staging_bytes(graph, *scenario.schedule, scenario.workload, scenario.machine->topology,
-                                   scenario.params, scenario.pairs);
+    result.simulation.engine = scenario.settings.engine;
+    result.simulation.simulated_gpus = own.simulated_gpus();
+    result.simulation.gpus = scenario.machine->topology.gpus();
+    result.simulation.wall_ms = simulated.wall_ms;
+    result.used.staging = staging_bytes(graph, *scenario.schedule, scenario.workload,
+                                        scenario.machine->topology, scenario.params, scenario.pairs);
     // One after another, all of the communication is exposed, but for gaps between its transfers.
-    const bool overlapped = result.exposed_comm < 0.99 * result.comm;
+    const bool overlapped = result.phases.exposed_comm < 0.99 * result.phases.comm;
     result.confidence = confidence_in(scenario, graph, repeated, {simulated.makespan, seed}, overlapped);
     if (options.record) {
         record(std::move(graph), costs, simulated, scenario.machine->resources, result);
-        result.timeline = named(std::move(result.timeline), scenario, result.recording->graph);
+        result.observed.timeline =
+            named(std::move(result.observed.timeline), scenario, result.observed.recording->graph);
     }
     return result;
 }
@@ -253,13 +255,14 @@ RunResult run_whole(bool share_cores, const Scenario& scenario, const RunOptions
 
 void compare_with(const std::string& name, Seconds makespan, RunResult& result) {
     constexpr double least_gain = 1e-6;  // less is rounding
-    result.baseline = makespan;
-    result.baseline_name = name;
+    result.baseline.time = makespan;
+    result.baseline.name = name;
     // An empty workload takes no time with or without overlap.
-    result.speedup = result.makespan > Seconds() ? makespan / result.makespan : 1.0;
+    result.baseline.speedup = result.makespan > Seconds() ? makespan / result.makespan : 1.0;
     const double ideal = result.ideal > Seconds() ? makespan / result.ideal : 1.0;
-    result.overlap_efficiency.reset();
-    if (ideal > 1 + least_gain) result.overlap_efficiency = (result.speedup - 1) / (ideal - 1);
+    result.baseline.overlap_efficiency.reset();
+    if (ideal > 1 + least_gain)
+        result.baseline.overlap_efficiency = (result.baseline.speedup - 1) / (ideal - 1);
 }
 
 RunResult run(const Scenario& scenario, const RunOptions& options) {

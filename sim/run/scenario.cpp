@@ -18,13 +18,13 @@ Json Scenario::config() const {
         config.params = left_out;
     }
     config.workload = has_workload() ? to_json(workload) : left_out;
-    config.engine = engine;
-    config.seeds = seeds;
-    config.cost_models = cost_models;
-    config.without = without;
+    config.engine = settings.engine;
+    config.seeds = settings.seeds;
+    config.cost_models = settings.cost_models;
+    config.without = settings.without;
     if (host != nullptr) config.host = host->name;
     config.repeat = repeat;
-    config.what_if = what_if;
+    config.what_if = given.what_if;
     for (const PairChoice& pair : plan == nullptr ? std::span(pairs) : std::span(pairs).first(0)) {
         const auto& operators = std::get<std::vector<Operator>>(workload.content);
         config.schedules[operators[pair.gemm()].name] = {
@@ -101,7 +101,7 @@ TaskGraph Scenario::as_enqueued(TaskGraph device, const std::string& by) const {
     if (!host_calls()) return device;
     const Pair* pair = workload.pair();
     Host at_start = *host;
-    if (repeat == Repeat::steady) at_start.start_skew = Seconds();
+    if (repeat == Repeat::steady) at_start.starts.skew = Seconds();
     TaskGraph graph =
         enqueued(device, at_start, pair == nullptr ? Seconds() : host->of_operator(by, pair->collective));
     graph.share(device.queues());

@@ -13,20 +13,29 @@
 
 namespace overlap {
 
+struct SimulationSettings {
+    std::string engine;
+    int seeds = 1;  ///< simulations of orders that the machine leaves unspecified, with seeds 0 … seeds − 1
+    std::vector<std::string> cost_models;
+    std::vector<std::string> without;
+};
+
+/// How a machine was named.
+struct MachineGiven {
+    std::string topology;           ///< file or name
+    Json what_if = Json::object();  ///< changes relative to its files
+};
+
 /// A run config with all names resolved, values checked and defaults filled in.
 struct Scenario {
     std::shared_ptr<const Machine> machine;  ///< never null; scenarios share it
     Workload workload;
     SchedulePtr schedule;  ///< never null
     ScheduleParams params;
-    std::string engine;
-    int seeds = 1;  ///< simulations of orders that the machine leaves unspecified, with seeds 0 … seeds − 1
-    std::vector<std::string> cost_models;
-    std::vector<std::string> without;
-    Json what_if = Json::object();  ///< changes relative to the machine's files
+    SimulationSettings settings;
+    MachineGiven given;
     /// If set, called by any thread after each simulation of a graph, to show progress.
     std::function<void()> simulated = nullptr;
-    std::string topology = {};  ///< file or name, as given
     /// A list's pairs that a schedule of their own runs, in the order of the list. All other operators
     /// run whole, by `schedule` if it serves lists, else one after another.
     std::vector<PairChoice> pairs = {};
@@ -42,9 +51,9 @@ struct Scenario {
 
     /// The resolved config: reading it back gives the same scenario.
     Json config() const;
-    TaskGraph graph(GraphLimit limit = {}) const;
+    TaskGraph graph(GraphLimit limit = GraphLimit()) const;
     /// The graph without the hosts' calls.
-    TaskGraph device_graph(GraphLimit limit = {}) const;
+    TaskGraph device_graph(GraphLimit limit = GraphLimit()) const;
     /// Whether it says what work is done, so that `serial` can do the same.
     bool has_workload() const { return plan == nullptr || plan->has_workload(); }
     /// A list's tasks, each of which waits for its data only, without the hosts' calls.
@@ -65,15 +74,15 @@ struct Scenario {
     /// Whether its schedule, or one of a list's pairs, needs a kernel of one's own (ScheduleEntry::own_kernel).
     bool needs_own_kernel() const;
     /// How much later than a GPU's first stream its other streams begin.
-    Seconds release() const { return host == nullptr ? Seconds() : host->release; }
+    Seconds release() const { return host == nullptr ? Seconds() : host->starts.release; }
     /// The graph of `serial`, with parameters of its own, on the same GPUs.
-    TaskGraph serial_graph(GraphLimit limit = {}) const;
+    TaskGraph serial_graph(GraphLimit limit = GraphLimit()) const;
     /// The parameters of collectives and GEMMs that are not cut: of the baseline, and beside `pairs`.
     ScheduleParams whole_params() const;
 
 private:
     /// The graph of a list with `pairs`.
-    TaskGraph operators(bool in_sequence, GraphLimit limit = {}) const;
+    TaskGraph operators(bool in_sequence, GraphLimit limit = GraphLimit()) const;
 };
 
 }  // namespace overlap

@@ -35,7 +35,8 @@ std::string types_without_energy(const TaskGraph& graph, const Machine& machine)
 
 /// Only the power counts it.
 Seconds pause_of(const Scenario& scenario) {
-    return scenario.host != nullptr && without(scenario.without).host ? scenario.host->pause : Seconds();
+    return scenario.host != nullptr && without(scenario.settings.without).host ? scenario.host->starts.pause
+                                                                               : Seconds();
 }
 
 Watts power_of(const Scenario& scenario, const TaskGraph& graph) {
@@ -94,7 +95,7 @@ SteadyState steady_state(const Scenario& scenario, const TaskGraph& graph) {
 }
 
 Seconds period_of(const Scenario& scenario, const TaskGraph& graph, Seconds makespan, double calls) {
-    const bool hosts = scenario.repeat == Repeat::steady && without(scenario.without).host;
+    const bool hosts = scenario.repeat == Repeat::steady && without(scenario.settings.without).host;
     if (!hosts || scenario.host == nullptr) return makespan;
     return std::max(makespan + replay_gap(graph, *scenario.host), calls * host_time(graph));
 }

@@ -91,7 +91,7 @@ private:
     void add(Enqueuer& host, TaskId id) {
         const Task& task = graph_[id];
         Seconds time = host_.call(task, waits_of(graph_, id), host.stream >= 0 && host.stream != task.stream);
-        if (host.next == 0) time += first_ + host_.graph + late_start(task.gpu);
+        if (host.next == 0) time += first_ + host_.calls.graph + late_start(task.gpu);
         const TaskId call = time > Seconds() ? add_call(host, task, time) : Renumbered::none;
         const TaskId number = numbers_[id] = new_.add(task);
         graph_.for_each_edge_into(id, [&](const Edge& edge) {
@@ -117,7 +117,7 @@ private:
     }
 
     Seconds late_start(int gpu) const {
-        return gpu == 0 ? Seconds() : host_.start_skew * gpu / (graph_.gpus() - 1);
+        return gpu == 0 ? Seconds() : host_.starts.skew * gpu / (graph_.gpus() - 1);
     }
 
     TaskId& last_call(int gpu) {
@@ -142,19 +142,19 @@ std::span<const Field<Host>> Host::fields() {
     static const std::array rows{
         plain_field<&Host::threads>("threads", host_threads_names, "one_a_gpu: a thread or process a GPU. one: one thread for all GPUs, which has enqueued everything before the GPUs begin; calls take no time.").optional(),
         plain_field<&Host::events>("events", host_events_names, "What a stream records for streams that wait for it: events with a time, or untimed ones (cudaEventDisableTiming). Behind a pull whose end is polled for, a stream waits for the poll if it records an event with a time; behind an untimed one it goes on, unless another GPU waits for it.").optional(),
-        field<&Host::gemm>("gemm_us", "Host time of a call that enqueues a GEMM.").optional(),
-        field<&Host::kernel>("kernel_us", "Host time of a call that enqueues any other kernel.").optional(),
-        field<&Host::copy>("copy_us", "Host time of a call that enqueues a copy by DMA, or inside the GPU.").optional(),
-        field<&Host::collective>("collective_us", "Host time of a library's collective.").optional(),
-        field<&Host::event>("event_us", "Host time of recording an event.").optional(),
-        field<&Host::wait>("wait_us", "Host time of letting a stream wait for an event.").optional(),
-        field<&Host::stream>("stream_us", "Host time of turning to another stream.").optional(),
-        field<&Host::graph>("graph_us", "Host time of launching a captured graph, which enqueues all.").optional(),
-        field<&Host::replay>("replay_us", "Steady state: from the end of a captured graph to the begin of its next replay.").optional(),
-        field<&Host::replay_collective>("replay_collective_us", "In addition to replay_us, if the graph has a library's collective.").optional(),
-        field<&Host::release>("release_us", "How much later than a GPU's first stream its other streams begin, because they wait for an event that the first records. If above 0, the end of a run is an event with a time, too: launch.event_us behind a kernel.").optional(),
-        field<&Host::pause>("pause_us", "Steady state: from the end of a run to the begin of the next, in which the GPUs are idle and cool, as in a benchmark that waits for all GPUs before it goes on. No result counts it.").optional(),
-        field<&Host::start_skew>("start_skew_us", "How much later the last GPU's host begins than the first one's, the others between them by rank. Not in a steady state, where ranks have waited for each other before.").optional(),
+        field<&Host::calls, &Host::Calls::gemm>("gemm_us", "Host time of a call that enqueues a GEMM.").optional(),
+        field<&Host::calls, &Host::Calls::kernel>("kernel_us", "Host time of a call that enqueues any other kernel.").optional(),
+        field<&Host::calls, &Host::Calls::copy>("copy_us", "Host time of a call that enqueues a copy by DMA, or inside the GPU.").optional(),
+        field<&Host::calls, &Host::Calls::collective>("collective_us", "Host time of a library's collective.").optional(),
+        field<&Host::calls, &Host::Calls::event>("event_us", "Host time of recording an event.").optional(),
+        field<&Host::calls, &Host::Calls::wait>("wait_us", "Host time of letting a stream wait for an event.").optional(),
+        field<&Host::calls, &Host::Calls::stream>("stream_us", "Host time of turning to another stream.").optional(),
+        field<&Host::calls, &Host::Calls::graph>("graph_us", "Host time of launching a captured graph, which enqueues all.").optional(),
+        field<&Host::starts, &Host::Starts::replay>("replay_us", "Steady state: from the end of a captured graph to the begin of its next replay.").optional(),
+        field<&Host::starts, &Host::Starts::replay_collective>("replay_collective_us", "In addition to replay_us, if the graph has a library's collective.").optional(),
+        field<&Host::starts, &Host::Starts::release>("release_us", "How much later than a GPU's first stream its other streams begin, because they wait for an event that the first records. If above 0, the end of a run is an event with a time, too: launch.event_us behind a kernel.").optional(),
+        field<&Host::starts, &Host::Starts::pause>("pause_us", "Steady state: from the end of a run to the begin of the next, in which the GPUs are idle and cool, as in a benchmark that waits for all GPUs before it goes on. No result counts it.").optional(),
+        field<&Host::starts, &Host::Starts::skew>("start_skew_us", "How much later the last GPU's host begins than the first one's, the others between them by rank. Not in a steady state, where ranks have waited for each other before.").optional(),
         field<&Host::gemm_speed>("gemm_speed", "Rate of GEMMs on the program's operands, as a fraction of that on operands of the microbenchmark, which are evenly distributed from -1 to 1. Default 1.").in({0.1, 1}).optional(),
         field<&Host::gemm_saved>("gemm_saved_us", "What a library's GEMM takes less than between launches on a stream, where GEMMs are measured: the gap before it, launch.kernel_us included.").optional(),
         field<&Host::queue_depth>("queue_depth", "Tasks that a GPU's queues hold; a host with more waits. 0: no limit.").in({0, 1e6}).optional(),
@@ -166,20 +166,20 @@ std::span<const Field<Host>> Host::fields() {
 // clang-format on
 
 Seconds Host::call(const Task& task, int waits, bool other_stream) const {
-    if (graph > Seconds() || task.continues) return {};
-    const Seconds around = waits * (event + wait) + (other_stream ? stream : Seconds());
+    if (calls.graph > Seconds() || task.continues) return {};
+    const Seconds around = waits * (calls.event + calls.wait) + (other_stream ? calls.stream : Seconds());
     switch (task.kind()) {
         case TaskKind::gemm:
-            return around + gemm;
+            return around + calls.gemm;
         case TaskKind::copy:
-            return around + (task.by_dma() ? copy : kernel);
+            return around + (task.by_dma() ? calls.copy : calls.kernel);
         case TaskKind::local_copy:
-            return around + copy;
+            return around + calls.copy;
         case TaskKind::collective:
-            return around + collective;
+            return around + calls.collective;
         case TaskKind::reduce:
         case TaskKind::memory_bound:
-            return around + kernel;
+            return around + calls.kernel;
         case TaskKind::host:
             return {};
     }
@@ -188,13 +188,13 @@ Seconds Host::call(const Task& task, int waits, bool other_stream) const {
 
 Seconds Host::of_operator(const std::string& schedule, CollectiveKind collective) const {
     const auto found = operators.find(schedule + "_" + name_of(collective));
-    return found == operators.end() || graph > Seconds() ? Seconds() : found->second;
+    return found == operators.end() || calls.graph > Seconds() ? Seconds() : found->second;
 }
 
 bool Host::calls_take_time() const {
-    return !operators.empty() || std::ranges::any_of(std::array{gemm, kernel, copy, collective, event, wait,
-                                                                stream, graph, start_skew},
-                                                     [](Seconds time) { return time > Seconds(); });
+    const std::array times{calls.gemm, calls.kernel, calls.copy,  calls.collective, calls.event,
+                           calls.wait, calls.stream, calls.graph, starts.skew};
+    return !operators.empty() || std::ranges::any_of(times, [](Seconds time) { return time > Seconds(); });
 }
 
 bool Host::is_replay() const {
@@ -265,13 +265,13 @@ Seconds host_time(const TaskGraph& graph) {
 }
 
 Seconds replay_gap(const TaskGraph& graph, const Host& host) {
-    if (host.graph == Seconds()) return {};
+    if (host.calls.graph == Seconds()) return {};
     for (TaskId id = 0; id < graph.size(); ++id) {
         const auto* collective = std::get_if<CollectiveKernelWork>(&graph[id].work);
         if (collective != nullptr && collective->kernel == CollectiveKernel::library)
-            return host.replay + host.replay_collective;
+            return host.starts.replay + host.starts.replay_collective;
     }
-    return host.replay;
+    return host.starts.replay;
 }
 
 }  // namespace overlap

@@ -24,17 +24,26 @@ inline const std::array<std::string, 2> host_events_names{"timed", "untimed"};
 
 /// Who enqueues, and how long a call takes: a file of configs/hosts.
 struct Host {
+    /// How long the host takes for each kind of call.
+    struct Calls {
+        Seconds gemm, kernel, copy, collective, event, wait, stream;
+        Seconds graph;  ///< above 0: one launch enqueues the whole graph
+    };
+    /// How much later than the first what begins.
+    struct Starts {
+        Seconds replay;  ///< steady: from the end of a captured graph's replay to the begin of the next one
+        Seconds replay_collective;  ///< in addition, if the graph has a library's collective
+        Seconds release;            ///< of a GPU's other streams, after its first
+        Seconds
+            pause;     ///< steady: from the end of a run to the begin of the next, in which the GPUs are idle
+        Seconds skew;  ///< of the last rank; it grows linearly with the rank
+    };
+
     std::string name, description;
     HostThreads threads = HostThreads::one_a_gpu;
     HostEvents events = HostEvents::timed;
-    Seconds gemm, kernel, copy, collective, event, wait, stream;
-    Seconds graph;  ///< above 0: one launch enqueues the whole graph
-    /// Steady state: from the end of a captured graph's replay to the begin of the next one
-    Seconds replay;
-    Seconds replay_collective;  ///< in addition, if the graph has a library's collective
-    Seconds release;            ///< how much later than a GPU's first stream its other streams begin
-    Seconds pause;  ///< steady: from the end of a run to the begin of the next, in which the GPUs are idle
-    Seconds start_skew;  ///< start delay of the last rank; it grows linearly with the rank
+    Calls calls;
+    Starts starts;
     /// Rate of GEMMs on this program's operands, as a fraction of that on the operands that GEMMs are measured with
     double gemm_speed = 1;
     /// Time that a library GEMM saves, relative to back-to-back launches on a stream, where GEMMs are measured
@@ -69,7 +78,7 @@ Json host_schema();
 /// The graph in the order in which hosts that work side by side enqueue it: the k-th tasks of all GPUs before any GPU's
 /// next. A DMA engine that serves in the order of enqueueing serves by that order. If calls take time, each task waits
 /// for its call, a task of `host_stream`; a call waits for a place in a queue of `queue_depth` tasks. `first`: what
-/// each GPU's host does before its first call, beside its part of `start_skew`.
+/// each GPU's host does before its first call, beside its part of `starts.skew`.
 TaskGraph enqueued(const TaskGraph& graph, const Host& host, Seconds first);
 
 /// Time that the busiest GPU's host takes for `graph`.

@@ -65,8 +65,8 @@ void draw(const Task& task, Cost& cost, const PriceErrors& errors, std::uint64_t
 
 Lengthened errors_in(const Scenario& scenario) {
     const TaskGraph graph = scenario.graph();
-    return expected_errors({graph, *scenario.machine, scenario.cost_models, scenario.host.get(), true,
-                            scenario.needs_own_kernel(), true});
+    return expected_errors({graph, *scenario.machine, scenario.settings.cost_models, scenario.host.get(),
+                            true, scenario.needs_own_kernel(), true});
 }
 
 }  // namespace

@@ -266,7 +266,7 @@ private:
     const SearchOptions& options_;
     const std::function<void()>& simulated_;
     std::mt19937_64 random_;
-    CostModels models_{base_.cost_models};
+    CostModels models_{base_.settings.cost_models};
     std::map<std::tuple<std::int64_t, std::int64_t, std::int64_t, int>, Seconds> bodies_;
     std::set<std::uint64_t> seen_;
     std::vector<Trial> kept_;

@@ -141,7 +141,8 @@ Sensitivity sensitivity(std::span<const CountedRun> counted, const std::vector<s
                        .schedules = schedules.empty() ? std::vector{now.best} : schedules,
                        .makespan = now.makespan,
                        .best = now.best};
-    const MachineFiles files = folder.machine_files(scenario.topology, WhatIf(config.what_if, config.origin));
+    const MachineFiles files =
+        folder.machine_files(scenario.given.topology, WhatIf(config.what_if, config.origin));
     for (const CountedRun& run : counted)  // what any of the runs can depend on
         for (Influence& one : values_of(files, runs.scenario(run, schedule, run.config.what_if), by, only))
             if (!contains(mapped(result.values, &Influence::key), one.key))

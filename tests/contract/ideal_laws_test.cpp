@@ -15,7 +15,7 @@ struct Results {
 
 void add(const Json& config, Results& results) {
     const RunResult result = run(resolved(read_run_config(config, "test")), {.record = false});
-    results.fastest = std::min({results.fastest, result.makespan, result.serial});
+    results.fastest = std::min({results.fastest, result.makespan, result.phases.serial});
     results.highest_ideal = std::max(results.highest_ideal, result.ideal);
     const Losses& l = result.losses;
     CHECK(l.pattern.si() >= -1e-9 * result.makespan.si());

@@ -231,16 +231,16 @@ TEST_CASE("a list of one pair takes what the pair takes, to the last digit") {
                     INFO(machine << " " << entry.name << " " << kind << " " << agent);
                     RunResult mine = run(pair), listed = run(list);
                     CHECK(listed.makespan == mine.makespan);
-                    CHECK(listed.exposed_comm == mine.exposed_comm);
-                    CHECK(listed.staging == mine.staging);
+                    CHECK(listed.phases.exposed_comm == mine.phases.exposed_comm);
+                    CHECK(listed.used.staging == mine.used.staging);
                     CHECK(listed.losses.contention == mine.losses.contention);
                     CHECK(listed.losses.launch == mine.losses.launch);
                     CHECK(listed.losses.packing == mine.losses.packing);
                     CHECK(listed.losses.decomposition == mine.losses.decomposition);
-                    CHECK(listed.comm == mine.comm);
+                    CHECK(listed.phases.comm == mine.phases.comm);
                     // A list's `serial` pulls all its collectives; a pair's pushes what a GEMM makes.
                     if (first || agent == "cu") {
-                        CHECK(listed.serial == mine.serial);
+                        CHECK(listed.phases.serial == mine.phases.serial);
                         CHECK(listed.ideal == mine.ideal);
                     }
                     ++cases;
@@ -276,7 +276,7 @@ TEST_CASE("pairs one behind the other take no longer than each alone, and no les
             const LeastTimes least = experiment.least_times();
             CHECK(together >= std::max(least.computation, least.communication));
             CHECK(together >= experiment.communication({}, 0) * (1 - 1e-9));
-            overlapped += together < run(both).serial ? 1 : 0;
+            overlapped += together < run(both).phases.serial ? 1 : 0;
             ++cases;
         }
     CHECK(cases == 18);
@@ -296,7 +296,7 @@ TEST_CASE("losses of a list with cut pairs add up, and its config read back give
         decomposed += l.decomposition > Seconds() ? 1 : 0;
         const RunResult again = run(resolved(read_run_config(scenario.config(), "again")));
         CHECK(again.makespan == result.makespan);
-        CHECK(again.serial == result.serial);
+        CHECK(again.phases.serial == result.phases.serial);
         CHECK(again.config == result.config);
         ++cases;
     }
@@ -319,7 +319,7 @@ TEST_CASE("schedules by GEMM: each pair its own, the rest as the schedule of the
     CHECK(both.pairs[1].params.transfers.direction == Direction::push);
     CHECK(both.whole_pairs == "");
     const Seconds serial = predict(scenario_of("h200_4", "serial", workload)).makespan;
-    CHECK(run(both).serial == serial);
+    CHECK(run(both).phases.serial == serial);
     // `serial` for every pair waits and moves as `serial` of the list, if both pull.
     const Json pulled{{"schedule", "serial"}, {"params", {{"transfer", "pull"}}}};
     const Scenario whole =

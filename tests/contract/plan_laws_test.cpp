@@ -154,25 +154,15 @@ TEST_CASE("... with hosts, effects off, what-ifs and in a steady state, all numb
         for (const Scenario& planned : {resolver().resolve(again), resolver().resolve_for_numbers(again)}) {
             const RunResult other = run(planned);
             const auto numbers = [](const RunResult& r) {
-                return std::vector{r.makespan,
-                                   r.serial,
-                                   r.gemm,
-                                   r.comm,
-                                   r.exposed_comm,
-                                   r.ideal,
-                                   r.makespan_p10,
-                                   r.makespan_p90,
-                                   r.losses.contention,
-                                   r.losses.launch,
-                                   r.losses.packing,
-                                   r.losses.decomposition,
-                                   r.losses.pattern,
-                                   r.losses.fill_drain,
-                                   r.losses.host,
+                return std::vector{r.makespan,       r.phases.serial,       r.phases.gemm,
+                                   r.phases.comm,    r.phases.exposed_comm, r.ideal,
+                                   r.range.p10,      r.range.p90,           r.losses.contention,
+                                   r.losses.launch,  r.losses.packing,      r.losses.decomposition,
+                                   r.losses.pattern, r.losses.fill_drain,   r.losses.host,
                                    r.losses.power};
             };
             CHECK(numbers(one) == numbers(other));
-            CHECK(one.staging == other.staging);
+            CHECK(one.used.staging == other.used.staging);
         }
     }
 }
@@ -200,14 +190,14 @@ TEST_CASE(
     const Scenario alike = resolver().resolve_for_numbers(run_of(json_text(plan)));
     REQUIRE(alike.params.transfers.alike);
     CHECK(alike.params.transfers.alike->representatives() == 1);
-    CHECK(run(alike, {.record = false}).simulated_gpus == 1);
+    CHECK(run(alike, {.record = false}).simulation.simulated_gpus == 1);
     plan.erase("buffers"), plan.erase("inputs"), plan.erase("results");
     for (Json& entry : plan["tasks"])
         for (Json& line : entry["each_rank"]) line.erase("from"), line.erase("to");
     plan["tasks"].push_back({{"gpu", 3}, {"kind", "local_copy"}, {"stream", "local"}, {"bytes", 1e6}});
     const Scenario odd = resolver().resolve_for_numbers(run_of(json_text(plan)));
     CHECK_FALSE(odd.params.transfers.alike);
-    CHECK(run(odd, {.record = false}).simulated_gpus == 8);
+    CHECK(run(odd, {.record = false}).simulation.simulated_gpus == 8);
 }
 
 TEST_CASE("100 random plans take the same time by both engines") {
@@ -216,9 +206,9 @@ TEST_CASE("100 random plans take the same time by both engines") {
     for (unsigned seed = 0; seed < 100; ++seed) {
         INFO("seed " << seed);
         Scenario scenario = resolver().resolve(run_of(json_text(RandomPlan(seed, 4).json()), "mi300x_8"));
-        scenario.seeds = 1;
+        scenario.settings.seeds = 1;
         const Seconds flow = makespan_of(scenario);
-        scenario.engine = "simgrid";
+        scenario.settings.engine = "simgrid";
         std::optional<Seconds> reference;
         error_of([&] { reference = makespan_of(scenario); });
         if (!reference) continue;

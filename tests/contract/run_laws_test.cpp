@@ -65,21 +65,22 @@ Json drawn_config(Draw& draw) {
 void check_laws(const RunResult& result) {
     const double makespan = result.makespan.si();
     // Every event is rounded to a femtosecond.
-    const double rounding = 1e-9 * makespan + 1e-15 * static_cast<double>(result.tasks);
+    const double rounding = 1e-9 * makespan + 1e-15 * static_cast<double>(result.simulation.tasks);
     CHECK(std::isfinite(makespan));
     CHECK(result.makespan.si() >= result.ideal.si() - rounding);
-    CHECK(result.serial.si() >= result.ideal.si() - rounding);
-    CHECK(result.baseline.si() >= result.ideal.si() - rounding);
+    CHECK(result.phases.serial.si() >= result.ideal.si() - rounding);
+    CHECK(result.baseline.time.si() >= result.ideal.si() - rounding);
     // The gain over that of the ideal: rounding of the makespan counts by what there is to gain.
-    if (result.overlap_efficiency)
-        CHECK(*result.overlap_efficiency <= 1 + rounding / (result.baseline - result.ideal).si());
+    if (result.baseline.overlap_efficiency)
+        CHECK(*result.baseline.overlap_efficiency <=
+              1 + rounding / (result.baseline.time - result.ideal).si());
     const Losses& l = result.losses;
     const Seconds sum =
         l.contention + l.launch + l.packing + l.decomposition + l.pattern + l.fill_drain + l.host + l.power;
     CHECK(std::abs((sum - (result.makespan - result.ideal)).si()) <= rounding);
     CHECK(l.pattern.si() >= -rounding);
     CHECK(l.fill_drain.si() >= -rounding);
-    const Utilisation& used = result.utilisation;
+    const Utilisation& used = result.used.utilisation;
     for (const double share : {used.cu, used.hbm, used.link, used.dma}) {
         CHECK(share >= 0);
         CHECK(share <= 1 + 1e-9);

@@ -155,7 +155,7 @@ TEST_CASE("compute units of communication are those that copy kernels hold and s
         config.schedule = schedule;
         config.params = params;
         config.workload = workload;
-        return run(resolved(config)).comm_cus;
+        return run(resolved(config)).used.comm_cus;
     };
     const std::string gather = "ficco_g1", reduce = "llama3_70b_down_forward";
     CHECK(units("hetero_fused_1d", {{"agent", "dma"}}, gather) == 0);

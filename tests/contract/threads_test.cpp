@@ -89,7 +89,7 @@ TEST_CASE("whole runs on four threads give the bits of one thread") {
         }
     const auto answer = [](const Scenario& scenario) {
         const RunResult result = run(scenario);
-        return std::array{result.makespan, result.serial, result.exposed_comm};
+        return std::array{result.makespan, result.phases.serial, result.phases.exposed_comm};
     };
     std::vector<std::array<Seconds, 3>> alone;
     for (const Scenario& scenario : scenarios) alone.push_back(answer(scenario));

@@ -14,9 +14,9 @@ const ConfigFolder configs(std::filesystem::path(OVERLAP_SOURCE_DIR) / "configs"
 
 Json numbers_of(const RunResult& result) {
     return {{"makespan_us", to_microseconds(result.makespan)},
-            {"serial_us", to_microseconds(result.serial)},
-            {"exposed_comm_us", to_microseconds(result.exposed_comm)},
-            {"tasks", result.tasks}};
+            {"serial_us", to_microseconds(result.phases.serial)},
+            {"exposed_comm_us", to_microseconds(result.phases.exposed_comm)},
+            {"tasks", result.simulation.tasks}};
 }
 
 }  // namespace

@@ -68,13 +68,13 @@ TEST_CASE("the losses add up to makespan less ideal, exactly") {
         CHECK(std::abs(difference) <= 1e-12 * result.makespan.si());
         CHECK(result.makespan > Seconds());
         CHECK(result.makespan >= result.ideal);
-        CHECK(result.ideal <= std::max(result.gemm, result.comm));
-        CHECK(result.speedup == Approx(result.baseline / result.makespan));
-        CHECK(result.baseline <= result.serial);
-        CHECK(result.makespan == result.timeline.end());
-        CHECK(result.timeline.spans().size() == result.tasks);
-        for (const double share : {result.utilisation.cu, result.utilisation.hbm, result.utilisation.link,
-                                   result.utilisation.dma}) {
+        CHECK(result.ideal <= std::max(result.phases.gemm, result.phases.comm));
+        CHECK(result.baseline.speedup == Approx(result.baseline.time / result.makespan));
+        CHECK(result.baseline.time <= result.phases.serial);
+        CHECK(result.makespan == result.observed.timeline.end());
+        CHECK(result.observed.timeline.spans().size() == result.simulation.tasks);
+        for (const double share : {result.used.utilisation.cu, result.used.utilisation.hbm,
+                                   result.used.utilisation.link, result.used.utilisation.dma}) {
             CHECK(share >= 0);
             CHECK(share <= 1 + 1e-9);
         }
@@ -95,8 +95,8 @@ TEST_CASE("a baseline that runs share, and no record, change no number") {
                 const RunResult alone = run_of(config);
                 const RunResult shared = run(scenario(config), {.record = false, .baselines = &baselines});
                 CHECK(numbers_of(shared) == numbers_of(alone));
-                CHECK(shared.timeline.spans().empty());
-                CHECK(shared.counters.empty());
+                CHECK(shared.observed.timeline.spans().empty());
+                CHECK(shared.observed.counters.empty());
                 ++checked;
             }
     CHECK(checked == 24);
@@ -133,11 +133,11 @@ TEST_CASE("the baseline of a fused kernel launches its transfers") {
     };
     const RunResult launched = of("flag_gated", {{"agent", "cu"}});
     const RunResult fused = of("flag_gated", {{"agent", "cu"}, {"prelaunch", true}});
-    CHECK(fused.serial == launched.serial);
-    CHECK(fused.serial == of("serial", {{"agent", "cu"}}).makespan);
+    CHECK(fused.phases.serial == launched.phases.serial);
+    CHECK(fused.phases.serial == of("serial", {{"agent", "cu"}}).makespan);
     CHECK(fused.makespan < launched.makespan);
     // serial itself may be told to have its kernels running.
-    CHECK(of("serial", {{"agent", "cu"}, {"prelaunch", true}}).serial < fused.serial);
+    CHECK(of("serial", {{"agent", "cu"}, {"prelaunch", true}}).phases.serial < fused.phases.serial);
 }
 
 TEST_CASE("what no effect explains is the same, whether the effects are on or off") {
@@ -147,7 +147,7 @@ TEST_CASE("what no effect explains is the same, whether the effects are on or of
         config["without"] = effect_names;
         const RunResult off = run_of(config);
         CHECK(off.losses.pattern.si() == Approx(on.losses.pattern.si()).margin(1e-12));
-        if (on.seeds == 1)  // else each takes the order that is its median
+        if (on.simulation.seeds == 1)  // else each takes the order that is its median
             CHECK(off.losses.fill_drain.si() == Approx(on.losses.fill_drain.si()).margin(1e-12));
     }
 }
@@ -175,11 +175,11 @@ TEST_CASE("on one GPU every pair is its GEMM alone, with nothing to gain") {
         for (const std::string collective : {"all_gather", "reduce_scatter"}) {
             INFO(schedule << " " << collective);
             const RunResult result = run_of(config_of("mi300x_1", schedule, pair_json(collective)));
-            CHECK(result.tasks == 1);
-            CHECK(result.makespan.si() == Approx(result.gemm.si()).epsilon(1e-9));
-            CHECK(result.comm == Seconds());
-            CHECK(result.exposed_comm == Seconds());
-            CHECK_FALSE(result.overlap_efficiency.has_value());
+            CHECK(result.simulation.tasks == 1);
+            CHECK(result.makespan.si() == Approx(result.phases.gemm.si()).epsilon(1e-9));
+            CHECK(result.phases.comm == Seconds());
+            CHECK(result.phases.exposed_comm == Seconds());
+            CHECK_FALSE(result.baseline.overlap_efficiency.has_value());
             ++checked;
         }
     }
@@ -207,9 +207,9 @@ TEST_CASE("an ideal pair of independent operators takes the longer of the two") 
     config["workload"]["order"] = "independent";
     config["without"] = {"contention", "launch"};
     const RunResult result = run_of(config);
-    CHECK(result.makespan.si() == Approx(std::max(result.gemm, result.comm).si()));
-    CHECK(result.serial.si() == Approx((result.gemm + result.comm).si()));
-    CHECK(result.overlap_efficiency.value() == Approx(1));
+    CHECK(result.makespan.si() == Approx(std::max(result.phases.gemm, result.phases.comm).si()));
+    CHECK(result.phases.serial.si() == Approx((result.phases.gemm + result.phases.comm).si()));
+    CHECK(result.baseline.overlap_efficiency.value() == Approx(1));
 }
 
 TEST_CASE("operators that outlast simulated time are refused before the run, by either engine") {

@@ -41,10 +41,10 @@ TEST_CASE("a long GEMM runs at the speed at which its boards draw their limit") 
     CHECK(steady.steady->power.si() == Approx(700).epsilon(1e-3));
     // Two GPUs: 2 · 8192^3 FLOP each at 0.958464 pJ, less by speed^(2.7 - 1).
     const double compute = 2 * 2 * std::pow(8192.0, 3) * 0.958464e-12 * std::pow(speed, 1.7);
-    CHECK(steady.energy->compute.si() == Approx(compute));
+    CHECK(steady.used.energy->compute.si() == Approx(compute));
     // idle, active and compute over the makespan, HBM in addition, are 700 W a GPU.
-    CHECK(steady.energy->total() / (2 * steady.makespan) == steady.steady->power);
-    CHECK(steady.energy->power_limit == Joules());
+    CHECK(steady.used.energy->total() / (2 * steady.makespan) == steady.steady->power);
+    CHECK(steady.used.energy->power_limit == Joules());
 }
 
 TEST_CASE("work below the limit keeps the clock of a cool GPU") {
@@ -85,7 +85,7 @@ TEST_CASE("a benchmark's pause cools the GPUs, and no result counts its time") {
     CHECK(long_rest.steady->gemm_speed == 1);
     // The limit is met over run and pause: makespan · power + 500 us · idle = (makespan + 500 us) · 700 W.
     const double seconds = some.makespan.si(), idle = shipped.device("h200").energy->idle.si();
-    const double running = some.energy->total().si() / (2 * seconds);
+    const double running = some.used.energy->total().si() / (2 * seconds);
     CHECK((seconds * running + 500e-6 * idle) / (seconds + 500e-6) == Approx(700).epsilon(1e-3));
 }
 
@@ -97,7 +97,7 @@ TEST_CASE("overlap gains less in a steady state, and the loss has a name") {
     Json cool_config = overlapped;
     cool_config.update(once);
     const RunResult cool = run_of(pair, cool_config);
-    CHECK(steady.speedup < cool.speedup);
+    CHECK(steady.baseline.speedup < cool.baseline.speedup);
     CHECK(steady.losses.power > Seconds());
     CHECK(cool.losses.power == Seconds());
     const Losses& l = steady.losses;

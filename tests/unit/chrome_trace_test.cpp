@@ -17,12 +17,12 @@ RunResult two_gpus() {
         spans.push_back({"gemm \"s0\"\n\xff", TaskKind::gemm, gpu, "compute", Seconds(), microseconds(30)});
         spans.push_back({"pack", TaskKind::local_copy, gpu, "local", microseconds(30), microseconds(50)});
     }
-    run.timeline = Timeline(std::move(spans));
+    run.observed.timeline = Timeline(std::move(spans));
     const auto counter = [](int gpu, const std::string& name) {
         return Counter{gpu, name, {{Seconds(), 2e12}, {microseconds(80), 0}}};
     };
-    run.counters = {counter(0, "hbm[0]"), counter(1, "hbm[1]"), counter(-1, "link[gpu1->gpu0]"),
-                    counter(-1, "link[switch->gpu0]")};
+    run.observed.counters = {counter(0, "hbm[0]"), counter(1, "hbm[1]"), counter(-1, "link[gpu1->gpu0]"),
+                             counter(-1, "link[switch->gpu0]")};
     return run;
 }
 
@@ -54,7 +54,7 @@ TEST_CASE("the Chrome trace has named, ordered tracks, whole events and counters
             CHECK(event["ts"].get<double>() + event["dur"].get<double>() == Approx(50));
         last[track] = event["ts"].get<double>();
     }
-    CHECK(spans == two_gpus().timeline.spans().size());
+    CHECK(spans == two_gpus().observed.timeline.spans().size());
     CHECK(processes == std::map<int, std::string>{{0, "GPU 0"}, {1, "GPU 1"}, {2, "fabric"}});
     CHECK(counters == std::map<std::string, int>{
                           {"hbm[0]", 0}, {"hbm[1]", 1}, {"link[gpu1->gpu0]", 1}, {"link[switch->gpu0]", 2}});
@@ -70,7 +70,7 @@ TEST_CASE("the Chrome trace shows a span only until one that outlasts it begins"
         return Span{name, TaskKind::copy, 0, "transfer 1", microseconds(start), microseconds(end)};
     };
     RunResult run;
-    run.timeline = Timeline({span("c", 8, 20), span("b", 2, 4), span("a", 0, 10)});
+    run.observed.timeline = Timeline({span("c", 8, 20), span("b", 2, 4), span("a", 0, 10)});
     std::map<std::string, double> durations;
     const Json trace = Json::parse(to_chrome_trace(run));
     for (const Json& event : trace["traceEvents"]) {
@@ -104,10 +104,11 @@ RunResult recorded() {
     recording.critical = {0, 2};
     RunResult run;
     // The completion of the first copy, until 45, overlaps the second one.
-    run.timeline = Timeline({{"copy 0", TaskKind::copy, 0, "transfer 1", Seconds(), microseconds(45)},
-                             {"copy 1", TaskKind::copy, 0, "transfer 1", microseconds(40), microseconds(75)},
-                             {"gemm", TaskKind::gemm, 1, "compute", microseconds(45), microseconds(70)}});
-    run.recording = std::move(recording);
+    run.observed.timeline =
+        Timeline({{"copy 0", TaskKind::copy, 0, "transfer 1", Seconds(), microseconds(45)},
+                  {"copy 1", TaskKind::copy, 0, "transfer 1", microseconds(40), microseconds(75)},
+                  {"gemm", TaskKind::gemm, 1, "compute", microseconds(45), microseconds(70)}});
+    run.observed.recording = std::move(recording);
     run.config["workload"]["operators"] = {{{"name", "gather"}}, {{"name", "up"}}};
     return run;
 }

@@ -100,7 +100,7 @@ TEST_CASE("one after another, an error of the GEMM weighs as much as the GEMM's 
     const double of_gemm = *part(result.confidence, "GEMM bf16").evidence.error;
     CHECK(of_gemm > 0.02);
     CHECK(result.confidence.causes.at("GEMM bf16") ==
-          Approx(of_gemm * (result.gemm / result.makespan)).epsilon(0.02));
+          Approx(of_gemm * (result.phases.gemm / result.makespan)).epsilon(0.02));
     CHECK(result.confidence.parts.size() == 2);  // nothing runs at once, so there is no contention
     // Nobody measured copies by DMA of MI300X here: they are as uncertain as such prices were elsewhere.
     const PricedPart& copies = part(result.confidence, "DMA copies");
@@ -109,7 +109,7 @@ TEST_CASE("one after another, an error of the GEMM weighs as much as the GEMM's 
     const Accuracy& accuracy = *known;
     CHECK(*copies.expected == Approx(accuracy.widths.at("DMA copies")));
     CHECK(result.confidence.causes.at("DMA copies") ==
-          Approx(*copies.expected * (result.comm / result.makespan)).epsilon(0.05));
+          Approx(*copies.expected * (result.phases.comm / result.makespan)).epsilon(0.05));
     CHECK(*result.confidence.p90() == Approx(accuracy.p90_over_mean * *result.confidence.makespan_error()));
     CHECK_THAT(to_text(result.confidence), Contains("nine of ten within") && Contains("as elsewhere"));
     CHECK(to_json(result.confidence)["p90_error_pct"] > to_json(result.confidence)["makespan_error_pct"]);

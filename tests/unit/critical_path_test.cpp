@@ -86,15 +86,16 @@ TEST_CASE("critical paths of schedules begin at the start, have no hole and end 
                 continue;  // the schedule does not serve the workload
             }
             const RunResult result = run(*scenario);
-            const std::vector<Span>& spans = result.timeline.spans();
-            const std::vector<TaskId>& path = result.recording->critical;
+            const std::vector<Span>& spans = result.observed.timeline.spans();
+            const std::vector<TaskId>& path = result.observed.recording->critical;
             INFO(schedule << " " << workload);
             REQUIRE(!path.empty());
             CHECK(spans[path.front()].start == Seconds());
             CHECK(spans[path.back()].end == result.makespan);
             // A hand-over to another stream or GPU, or a poll for a completion, takes less than 25 us on H200.
             for (std::size_t i = 1; i < path.size(); ++i)
-                CHECK(result.recording->bodies[path[i]].first - spans[path[i - 1]].end < microseconds(25));
+                CHECK(result.observed.recording->bodies[path[i]].first - spans[path[i - 1]].end <
+                      microseconds(25));
             ++looked;
         }
     CHECK(looked >= 8);

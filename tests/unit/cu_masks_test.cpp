@@ -223,18 +223,19 @@ TEST_CASE(
     // 42 % of the ideal gain on average of 30 pairs, of which this is like one; its all-gather is
     // the shortest of them. There over RCCL and then the GEMM.
     const auto share = [](const RunResult& run) {
-        return (run.serial / run.makespan - 1) / (run.serial / std::max(run.gemm, run.comm) - 1);
+        return (run.phases.serial / run.makespan - 1) /
+               (run.phases.serial / std::max(run.phases.gemm, run.phases.comm) - 1);
     };
     CHECK(share(plain) == Approx(0.27).margin(0.05));
     CHECK(share(first) == Approx(0.34).margin(0.07));
     // Besides compute units the GEMM on 240 units loses up to gemm_slowed_beside_library.
     const RunResult masked = run_of(workload, "serial", {{"gemm_cus", 240}}, "mi300x_1");
-    CHECK(reserved.makespan >= std::max(masked.makespan, reserved.comm));
-    CHECK(reserved.makespan <= 1.15 * std::max(masked.makespan, reserved.comm));
+    CHECK(reserved.makespan >= std::max(masked.makespan, reserved.phases.comm));
+    CHECK(reserved.makespan <= 1.15 * std::max(masked.makespan, reserved.phases.comm));
     // What they are held against has no mask.
-    CHECK(reserved.gemm == plain.gemm);
-    CHECK(reserved.serial == plain.serial);
-    CHECK(masked.speedup < 1);
+    CHECK(reserved.phases.gemm == plain.phases.gemm);
+    CHECK(reserved.phases.serial == plain.phases.serial);
+    CHECK(masked.baseline.speedup < 1);
 }
 
 TEST_CASE("fewer channels leave the GEMM more units and take longer") {
@@ -245,9 +246,9 @@ TEST_CASE("fewer channels leave the GEMM more units and take longer") {
             {{"algorithm", "library"}, {"agent", "cu"}, {"channels", cus}, {"gemm_cus", 304 - cus}});
     };
     const RunResult few = run_with(16), many = run_with(64);
-    CHECK(few.comm > many.comm);
-    CHECK(few.comm_cus == 16);
-    CHECK(many.comm_cus == 64);
+    CHECK(few.phases.comm > many.phases.comm);
+    CHECK(few.used.comm_cus == 16);
+    CHECK(many.used.comm_cus == 64);
 }
 
 }  // namespace overlap::test::cu_masks_test

@@ -26,7 +26,7 @@ TaskGraph two_by_two() {
 
 Host of_calls(double gemm_us, int depth = 0) {
     Host host;
-    host.gemm = microseconds(gemm_us);
+    host.calls.gemm = microseconds(gemm_us);
     host.queue_depth = depth;
     return host;
 }
@@ -108,7 +108,7 @@ TEST_CASE("a host waits for a place in the queue") {
 
 TEST_CASE("a captured graph has one call a GPU") {
     Host host = of_calls(5);
-    host.graph = microseconds(4);
+    host.calls.graph = microseconds(4);
     const TaskGraph graph = enqueued(two_by_two(), host, Seconds());
     CHECK(graph.size() == 6);
     CHECK(host_time(graph) == microseconds(4));
@@ -116,11 +116,11 @@ TEST_CASE("a captured graph has one call a GPU") {
 
 TEST_CASE("between two replays of a captured graph is a gap, longer with a library's collective in it") {
     Host host = of_calls(5);
-    host.replay = microseconds(1);
-    host.replay_collective = microseconds(2);
+    host.starts.replay = microseconds(1);
+    host.starts.replay_collective = microseconds(2);
     TaskGraph graph = two_by_two();
     CHECK(replay_gap(graph, host) == Seconds());  // calls one by one
-    host.graph = microseconds(4);
+    host.calls.graph = microseconds(4);
     CHECK(replay_gap(graph, host) == microseconds(1));
     CollectiveKernelWork summed{
         .kind = CollectiveKind::all_reduce, .operand = Bytes(8), .kernel = CollectiveKernel::one_shot};
@@ -170,11 +170,11 @@ TEST_CASE("one thread lets the other streams of a GPU begin 3 us after the first
         json.update(more);
         const RunResult result = run(resolved(read_run_config(json, "x.json")));
         std::optional<Seconds> gemm, copy;  // when the bodies of GPU 0's first tasks begin
-        for (TaskId id = 0; id < result.recording->graph.size(); ++id) {
-            const Task& task = result.recording->graph[id];
+        for (TaskId id = 0; id < result.observed.recording->graph.size(); ++id) {
+            const Task& task = result.observed.recording->graph[id];
             if (task.gpu != 0) continue;
             auto& first = task.kind() == TaskKind::gemm ? gemm : copy;
-            if (!first) first = result.recording->bodies[id].first;
+            if (!first) first = result.observed.recording->bodies[id].first;
         }
         return std::pair(to_microseconds(*gemm), to_microseconds(*copy));
     };
@@ -204,7 +204,7 @@ TEST_CASE("hosts side by side let four GPUs that pull from each other come close
                  R"({"collective": "all_gather", "gemm": {"m": 65536, "n": 128, "k": 8192, "dtype": "bf16"}})",
                  "")}};
         json.update(more);
-        return run(resolved(read_run_config(json, "x.json")), {.record = false}).comm;
+        return run(resolved(read_run_config(json, "x.json")), {.record = false}).phases.comm;
     };
     // One thread enqueues GPU by GPU: every sender serves receivers in the same order, and twice the ideal passes
     // (traces/h200_4/microbench/four_gpus.jsonl). A thread a GPU takes the peers in rotation.

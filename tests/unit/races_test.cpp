@@ -33,8 +33,8 @@ Prediction predicted(const std::string& agent, const std::string& collective, do
 double second(double gemm_first) {
     const Scenario scenario = scenario_of("cu", "reduce_scatter", gemm_first);
     const TaskGraph graph = scenario.graph();
-    const Costs costs =
-        price(graph, scenario.workload, *scenario.machine, CostModels(scenario.cost_models), Effects());
+    const Costs costs = price(graph, scenario.workload, *scenario.machine,
+                              CostModels(scenario.settings.cost_models), Effects());
     const Races races(graph, costs, *scenario.machine);
     const int executions = 2000, gemms = 2;  // one on each GPU
     double moved = 0;

@@ -227,7 +227,7 @@ TEST_CASE(
         const RunConfig config = read_run_config(json, "x.json");
         const Scenario scenario = resolved(config);
         RunResult result = run(scenario);
-        if (speedup > 0) result.speedup = speedup;
+        if (speedup > 0) result.baseline.speedup = speedup;
         return Remarker(shipped).on_result(config, scenario, result);
     };
     const std::vector<std::string> by_default = notes(Json::object(), 0);

@@ -22,26 +22,27 @@ RunResult small_run() {
                      "gemm": {"m": 1024, "n": 512, "k": 256, "dtype": "bf16"}}})");
     run.scenario = "pair: all_gather > gemm, 2 x h200";
     run.makespan = microseconds(80);
-    run.serial = microseconds(110);
-    run.baseline = microseconds(100);
-    run.baseline_name = "serial by RCCL";
-    run.gemm = run.ideal = microseconds(60);
-    run.comm = run.exposed_comm = microseconds(20);
-    run.speedup = 1.25;
-    run.overlap_efficiency = 0.375;
+    run.phases.serial = microseconds(110);
+    run.baseline.time = microseconds(100);
+    run.baseline.name = "serial by RCCL";
+    run.phases.gemm = run.ideal = microseconds(60);
+    run.phases.comm = run.phases.exposed_comm = microseconds(20);
+    run.baseline.speedup = 1.25;
+    run.baseline.overlap_efficiency = 0.375;
     run.losses.decomposition = microseconds(1);
     run.losses.contention = microseconds(2);
     run.losses.fill_drain = microseconds(3);
     run.losses.launch = microseconds(4);
     run.losses.packing = microseconds(5);
     run.losses.pattern = microseconds(5);
-    run.utilisation = {0.75, 0.5, 0.25, 0.125};
-    run.comm_cus = 16;
-    run.staging = Bytes(1 << 20);
-    run.energy = Energy{Joules(10), Joules(5), Joules(20), Joules(3), Joules(1), Joules(0.5), Joules(-1.5)};
-    run.tasks = 6;
-    run.engine = "simgrid";
-    run.wall_ms = 1.5;
+    run.used.utilisation = {0.75, 0.5, 0.25, 0.125};
+    run.used.comm_cus = 16;
+    run.used.staging = Bytes(1 << 20);
+    run.used.energy =
+        Energy{Joules(10), Joules(5), Joules(20), Joules(3), Joules(1), Joules(0.5), Joules(-1.5)};
+    run.simulation.tasks = 6;
+    run.simulation.engine = "simgrid";
+    run.simulation.wall_ms = 1.5;
     std::vector<Span> spans;
     for (int gpu = 0; gpu < 2; ++gpu) {
         spans.push_back({"copy 1>0", TaskKind::copy, gpu, "transfer 1", microseconds(10), microseconds(30)});
@@ -50,7 +51,7 @@ RunResult small_run() {
         spans.push_back({"gemm s0", TaskKind::gemm, gpu, "compute", Seconds(), microseconds(30)});
         spans.push_back({"pack", TaskKind::local_copy, gpu, "local", microseconds(30), microseconds(50)});
     }
-    run.timeline = Timeline(std::move(spans));
+    run.observed.timeline = Timeline(std::move(spans));
     return run;
 }
 
@@ -65,8 +66,8 @@ RunResult big_run() {
     run.config["workload"] = {{"name", word}};
     for (int i = 0; i < 50; ++i) run.config["workload"]["operators"].push_back({{"name", "\xc3\xa9" + word}});
     run.config["without"] = std::vector<std::string>(20, word);
-    run.overlap_efficiency.reset();
-    run.speedup = 0.5;
+    run.baseline.overlap_efficiency.reset();
+    run.baseline.speedup = 0.5;
     for (int i = 0; i < 9; ++i) run.confidence.parts.push_back({word, {}});
     std::vector<Span> spans;
     const std::array kinds{TaskKind::gemm, TaskKind::copy, TaskKind::reduce};
@@ -74,7 +75,7 @@ RunResult big_run() {
         for (int i = 0; i < 24; ++i)
             for (const TaskKind kind : kinds)
                 spans.push_back({word, kind, gpu, word, microseconds(1e6 * i), microseconds(1e6 * i + 1e6)});
-    run.timeline = Timeline(std::move(spans));
+    run.observed.timeline = Timeline(std::move(spans));
     return run;
 }
 
@@ -165,11 +166,11 @@ TEST_CASE("CSV: what does not apply is empty, and fields are quoted by RFC 4180"
     CHECK(cells.at("agent") == "dma");
     CHECK(cells.at("chunks").empty());
     CHECK(cells.at("copy_cus").empty());
-    run.energy.reset();
+    run.used.energy.reset();
     CHECK(to_json(run)["energy_J"].is_null());
     CHECK(cells_of(run).at("energy_J.total").empty());
     CHECK_THAT(to_text(run), !Catch::Contains("energy"));
-    run.overlap_efficiency.reset();
+    run.baseline.overlap_efficiency.reset();
     CHECK(to_json(run)["overlap_efficiency"].is_null());
     CHECK(cells_of(run).at("overlap_efficiency").empty());
     run.config["topology"] = "a,b \"c\"\nd.json";

@@ -85,7 +85,7 @@ TEST_CASE("twice the link bandwidth halves the time of the bytes of a long copy"
         return run_of(copy_of({{"topology.fabric.0.bandwidth_GBps", factor},
                                {"device.dma.engine_GBps", "100x"},  // links alone limit
                                {"device.hbm_GBps", "100x"}}))
-            .comm.si();
+            .phases.comm.si();
     };
     const double one = comm("1x"), two = comm("2x"), four = comm("4x");
     const double bytes = 1e9, bandwidth = scenario(copy_of()).machine->topology.links()[0].bandwidth.si();
@@ -122,7 +122,7 @@ TEST_CASE("values that follow a changed one move along by its factor") {
     };
     const Machine before = machine(Json::object());
     const auto rate = [](const Machine& one) { return one.calibration.gemm_for(DType::bf16).peak_rate; };
-    const auto memory = [](const Machine& one) { return one.calibration.gemm_for(DType::bf16).hbm; };
+    const auto memory = [](const Machine& one) { return one.calibration.gemm_for(DType::bf16).memory.hbm; };
 
     // 1.2 * 304 = 364.8 units, rounded; the rate of one unit stays.
     const Machine units = machine({{"device.compute_units", "1.2x"}});
@@ -167,7 +167,7 @@ TEST_CASE("a measured GEMM changes with the parameters as a modelled one does") 
     const auto gemm_time = [](const Json& what_if) {
         Json json = copy_of(what_if);
         json["workload"]["gemm"] = {{"m", 8192}, {"n", 2560}, {"k", 8192}, {"dtype", "bf16"}};
-        return run_of(json).gemm.si();
+        return run_of(json).phases.gemm.si();
     };
     const double measured = gemm_time(Json::object());
     CHECK(gemm_time({{"device.gemm.bf16.peak_TFLOPS", "1.00001x"}}) == Approx(measured).epsilon(1e-4));
@@ -190,7 +190,7 @@ TEST_CASE("measured times of a library's collective change as its lines do, wher
         const auto at = std::find_if(times.begin(), times.end(),
                                      [&](const auto& one) { return one.first == Bytes(bytes); });
         REQUIRE(at != times.end());
-        CHECK(run_of(json).comm.si() == Approx(at->second.si()).epsilon(0.05));
+        CHECK(run_of(json).phases.comm.si() == Approx(at->second.si()).epsilon(0.05));
         return to_microseconds(at->second);
     };
     const std::string fit = "device.collective_library.all_gather.";

@@ -190,9 +190,9 @@ TEST_CASE("a shipped run has energy where its device has constants, the same by 
             {"topology", topology}, {"schedule", "hetero_fused_1d"}, {"engine", engine}, {"seeds", 1}};
         return run(resolved(read_run_config(config, "x.json")));
     };
-    CHECK_FALSE(result("mi300x_8", "flow").energy.has_value());
-    const Energy flow = result("h200_4", "flow").energy.value(),
-                 simgrid = result("h200_4", "simgrid").energy.value();
+    CHECK_FALSE(result("mi300x_8", "flow").used.energy.has_value());
+    const Energy flow = result("h200_4", "flow").used.energy.value(),
+                 simgrid = result("h200_4", "simgrid").used.energy.value();
     CHECK(flow.compute.si() > 0);
     CHECK(flow.compute == simgrid.compute);
     CHECK(flow.hbm == simgrid.hbm);

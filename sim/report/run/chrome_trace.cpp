@@ -120,11 +120,14 @@ using Track = std::vector<std::size_t>;
 class TraceOfRun {
 public:
     explicit TraceOfRun(const RunResult& result)
-        : result_(result), spans_(result.timeline.spans()), slices_(spans_.size()), writer_(events()) {
-        for (const Counter& counter : result.counters) gpus_ = std::max(gpus_, home_of(counter) + 1);
-        if (result.recording) {
+        : result_(result),
+          spans_(result.observed.timeline.spans()),
+          slices_(spans_.size()),
+          writer_(events()) {
+        for (const Counter& counter : result.observed.counters) gpus_ = std::max(gpus_, home_of(counter) + 1);
+        if (result.observed.recording) {
             critical_.resize(spans_.size());
-            for (const TaskId id : result.recording->critical) critical_[id] = true;
+            for (const TaskId id : result.observed.recording->critical) critical_[id] = true;
         }
         const Json::json_pointer operators("/workload/operators");
         if (result.config.contains(operators))
@@ -144,8 +147,9 @@ public:
 private:
     std::size_t events() const {
         std::size_t count = spans_.size();
-        for (const Counter& counter : result_.counters) count += counter.samples.size();
-        if (result_.recording) count += 2 * result_.recording->graph.edge_count() + spans_.size();
+        for (const Counter& counter : result_.observed.counters) count += counter.samples.size();
+        if (result_.observed.recording)
+            count += 2 * result_.observed.recording->graph.edge_count() + spans_.size();
         return count;
     }
 
@@ -168,11 +172,11 @@ private:
 
     /// The tasks of the critical path once more, below one another in time, in a process of their own.
     void write_critical_path() {
-        if (!result_.recording || result_.recording->critical.empty()) return;
+        if (!result_.observed.recording || result_.observed.recording->critical.empty()) return;
         const int pid = gpus_ + 1, tid = 1;
         writer_.process(pid, "critical path", -1);
         writer_.thread(pid, tid, "each waited for the one before");
-        for (const auto& [span, end] : drawn(Track(result_.recording->critical))) {
+        for (const auto& [span, end] : drawn(Track(result_.observed.recording->critical))) {
             const Slice slice{pid, tid, trace_ticks(spans_[span].start), end};
             writer_.span(slice, gpu_name(spans_[span].gpu) + ": " + name_of_slice(span), spans_[span].kind,
                          args_of(span, slice));
@@ -181,10 +185,10 @@ private:
 
     /// The arrow of a progress edge leaves and arrives where the bodies are, if they progress evenly.
     void write_arrows() {
-        if (!result_.recording) return;
-        const TaskGraph& graph = result_.recording->graph;
+        if (!result_.observed.recording) return;
+        const TaskGraph& graph = result_.observed.recording->graph;
         const auto at = [&](TaskId id, double share) {
-            const auto& [begin, end] = result_.recording->bodies[id];
+            const auto& [begin, end] = result_.observed.recording->bodies[id];
             return trace_ticks(begin + share * (end - begin));
         };
         for (std::size_t number = 0; number < graph.edge_count(); ++number) {
@@ -197,7 +201,7 @@ private:
 
     void write_counters() {
         bool fabric = false;
-        for (const Counter& counter : result_.counters) {
+        for (const Counter& counter : result_.observed.counters) {
             const int home = home_of(counter);
             if (home < 0 && !std::exchange(fabric, true)) writer_.process(gpus_, "fabric", gpus_);
             const std::string name = json_quoted(counter.name);
@@ -209,17 +213,18 @@ private:
     /// A list's operator by its own name where its task is only called by its kind; the kind is the slice's category.
     std::string name_of_slice(std::size_t span) const {
         const std::string& name = spans_[span].name;
-        if (!result_.recording || name != task_kind_names[static_cast<std::size_t>(spans_[span].kind)])
+        if (!result_.observed.recording ||
+            name != task_kind_names[static_cast<std::size_t>(spans_[span].kind)])
             return name;
-        const auto op = static_cast<std::size_t>(result_.recording->graph[span].op);
+        const auto op = static_cast<std::size_t>(result_.observed.recording->graph[span].op);
         return op < operators_.size() && !operators_[op].empty() ? operators_[op] : name;
     }
 
     Json args_of(std::size_t span, const Slice& slice) const {
         Json args = Json::object();
-        if (result_.recording) {
-            const Task& task = result_.recording->graph[span];
-            SliceFacts facts(result_.recording->bodies[span], gpus_);
+        if (result_.observed.recording) {
+            const Task& task = result_.observed.recording->graph[span];
+            SliceFacts facts(result_.observed.recording->bodies[span], gpus_);
             std::visit([&](const auto& work) { facts.add(work); }, task.work);
             args = std::move(facts.json());
             if (task.shard >= 0) args["shard"] = task.shard;
@@ -264,7 +269,7 @@ private:
     std::vector<Slice> slices_;   ///< by span
     std::vector<bool> critical_;  ///< by span; empty without a recording
     std::vector<std::string> operators_;
-    int gpus_ = result_.timeline.gpus();
+    int gpus_ = result_.observed.timeline.gpus();
     TraceWriter writer_;
 };
 

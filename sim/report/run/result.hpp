@@ -61,39 +61,71 @@ struct Recording {
     std::vector<TaskId> critical;  ///< tasks that each waited for the one before, up to the last end
 };
 
+/// The phases of a run by themselves.
+struct Phases {
+    Seconds serial;  ///< one after the other, by this schedule's transfers
+    Seconds gemm, comm;
+    Seconds exposed_comm;  ///< of the run: communication with no computation beside it
+};
+
+/// The fastest execution without overlap, by any agent or the vendor's library: what the speed-up is over.
+struct BaselineResult {
+    Seconds time;
+    std::string name;    ///< "serial by NCCL 2.29.2", "serial/-/dma/pull"
+    double speedup = 0;  ///< time / makespan
+    /// (speedup − 1) / (time/ideal − 1); none if there is nothing to gain
+    std::optional<double> overlap_efficiency;
+};
+
+/// What a run uses of the machine.
+struct Used {
+    Utilisation utilisation;
+    double comm_cus = 0;  ///< largest number of compute units that communication uses on one GPU at one time
+    Bytes staging;        ///< memory on one GPU beyond operands and result (sim/schedules/staging.hpp)
+    std::optional<Energy> energy;  ///< none if the device's constants are unknown
+};
+
+/// How the run was simulated.
+struct Simulation {
+    std::string engine;
+    std::size_t seeds = 1;  ///< 1 if no order is unspecified
+    std::size_t tasks = 0;
+    int gpus = 0, simulated_gpus = 0;  ///< GPUs that are not simulated are each like one that is
+    double wall_ms = 0;
+};
+
+/// What happened, over time.
+struct Observed {
+    Timeline timeline;
+    std::vector<Counter> counters;  ///< HBM of every GPU and every link in use
+    std::optional<Recording> recording = {};
+};
+
+/// A tenth of the seeds is below, a tenth above.
+struct SeedRange {
+    Seconds p10, p90;
+};
+
 /// One run, as data; the renderings beside this file only format it.
 struct RunResult {
     Json config;  ///< resolved: every default filled in
     /// One line for reports: "gemm 32768x7168x8192 bf16, all_gather first, 8 x mi300x"
     std::string scenario;
-    Seconds makespan, serial, gemm, comm, exposed_comm;  ///< `serial`: by this schedule's transfers
-    /// The fastest execution without overlap, by any agent or the vendor's library: what the speed-up is over.
-    Seconds baseline;
-    std::string baseline_name;  ///< "serial by NCCL 2.29.2", "serial/-/dma/pull"
+    Seconds makespan;  ///< the median over the seeds
+    SeedRange range;
     /// The longer of computation alone and communication alone, without latencies and contention; no order of the
     /// tasks is faster. Computation: the whole GEMM, or its parts if they are faster. Communication: the
-    /// fastest of `serial`, of the baseline and of this schedule. Of a list also the longest chain (LeastTimes).
+    /// fastest of `phases.serial`, of the baseline and of this schedule. Of a list also the longest chain (LeastTimes).
     Seconds ideal;
-    Seconds makespan_p10, makespan_p90;  ///< over the seeds; makespan is their median
-    std::size_t seeds = 1;               ///< simulated; 1 if no order is unspecified
-    double speedup = 0;                  ///< baseline / makespan
-    /// (speedup − 1) / (baseline/ideal − 1); none if there is nothing to gain
-    std::optional<double> overlap_efficiency;
+    Phases phases;
+    BaselineResult baseline;
     Losses losses;
-    Utilisation utilisation;
-    double comm_cus = 0;  ///< largest number of compute units that communication uses on one GPU at one time
-    Bytes staging;        ///< memory on one GPU beyond operands and result (sim/schedules/staging.hpp)
+    Used used;
     Confidence confidence;
     std::optional<SteadyState> steady = {};  ///< none of a run from cool GPUs
-    std::optional<Energy> energy;            ///< none if the device's constants are unknown
-    std::size_t tasks = 0;
-    std::string engine;
-    bool own_kernel = false;           ///< some schedule of it needs a kernel that no vendor's library has
-    int gpus = 0, simulated_gpus = 0;  ///< GPUs that are not simulated are each like one that is
-    double wall_ms = 0;
-    Timeline timeline;
-    std::vector<Counter> counters;  ///< HBM of every GPU and every link in use
-    std::optional<Recording> recording = {};
+    bool own_kernel = false;  ///< some schedule of it needs a kernel that no vendor's library has
+    Simulation simulation;
+    Observed observed;
 };
 
 /// What the what-ifs of a command changed, and what to know about its numbers: part of every output.

@@ -96,11 +96,11 @@ Lines header(const RunResult& result, const Remarks& remarks) {
         lines.push_back(left("workload", label_columns) + workload_text(result));
     add("schedule", schedule_text(result.config) + (result.own_kernel ? " (own kernel)" : ""));
     append(lines, pair_lines(result));
-    std::string engine = result.engine + ", " + std::to_string(result.tasks) + " tasks simulated in " +
-                         significant(result.wall_ms) + " ms";
-    if (result.simulated_gpus < result.gpus)
-        engine += ", " + std::to_string(result.simulated_gpus) + " of " + std::to_string(result.gpus) +
-                  " GPUs, the others are alike";
+    std::string engine = result.simulation.engine + ", " + std::to_string(result.simulation.tasks) +
+                         " tasks simulated in " + significant(result.simulation.wall_ms) + " ms";
+    if (result.simulation.simulated_gpus < result.simulation.gpus)
+        engine += ", " + std::to_string(result.simulation.simulated_gpus) + " of " +
+                  std::to_string(result.simulation.gpus) + " GPUs, the others are alike";
     if (result.config.contains("host")) add("host", config_text(result, "host"));
     if (const auto off = result.config.find("without"); off != result.config.end() && !off->empty())
         engine += ", without " + off->dump();
@@ -147,16 +147,18 @@ std::string what_decides(const RunResult& result) {
     const Loss loss = largest_first(result.losses).front();
     if (loss.time < worth_saying * result.makespan) return "nothing much is lost";
     // Where transfers follow one another, the share of the links says how many of them work at a time.
-    if (loss.name == "pattern" && result.comm > Seconds())
-        return "it uses " + percent_text(result.utilisation.link * (result.makespan / result.comm)) +
+    if (loss.name == "pattern" && result.phases.comm > Seconds())
+        return "it uses " +
+               percent_text(result.used.utilisation.link * (result.makespan / result.phases.comm)) +
                " of the links' rate; hetero_fused_1d sends to all peers at once";
     return std::string(loss.meaning) + "; less with " + loss.remedy;
 }
 
 Lines verdict(const RunResult& result) {
-    const auto& efficiency = result.overlap_efficiency;
-    return {left("speed-up", label_width) + right(significant(result.speedup), number_width) + " x   of " +
-                significant(result.baseline / result.ideal) + " x if ideal, over " + result.baseline_name,
+    const auto& efficiency = result.baseline.overlap_efficiency;
+    return {left("speed-up", label_width) + right(significant(result.baseline.speedup), number_width) +
+                " x   of " + significant(result.baseline.time / result.ideal) + " x if ideal, over " +
+                result.baseline.name,
             left("overlap efficiency", label_width) +
                 (efficiency ? percent(*efficiency, number_width) + "   of the ideal gain"
                             : right("n/a", number_width) + "     nothing to gain"),
@@ -164,26 +166,26 @@ Lines verdict(const RunResult& result) {
 }
 
 Lines times(const RunResult& result, const TimeScale& scale) {
-    const Seconds longest =
-        std::max({result.makespan, result.serial, result.baseline, result.ideal, result.gemm, result.comm});
+    const Seconds longest = std::max({result.makespan, result.phases.serial, result.baseline.time,
+                                      result.ideal, result.phases.gemm, result.phases.comm});
     const auto line = [&](const std::string& name, Seconds time) {
         return named_time(name, time, scale) + "  " + bar(time / longest, 50);
     };
     Lines lines{line("makespan", result.makespan),
-                line("without overlap", result.baseline),
+                line("without overlap", result.baseline.time),
                 line("ideal", result.ideal),
-                line(is_pair(result) ? "GEMM alone" : "computation alone", result.gemm),
-                line("transfers alone", result.comm),
-                line("exposed communication", result.exposed_comm)};
+                line(is_pair(result) ? "GEMM alone" : "computation alone", result.phases.gemm),
+                line("transfers alone", result.phases.comm),
+                line("exposed communication", result.phases.exposed_comm)};
     // Serial by this schedule's own transfers, where others are faster.
-    if (result.serial != result.baseline) lines.insert(lines.begin() + 2, line("serial", result.serial));
+    if (result.phases.serial != result.baseline.time)
+        lines.insert(lines.begin() + 2, line("serial", result.phases.serial));
     append(lines, verdict(result));
-    if (result.seeds > 1)
-        lines.push_back(left("drawn orders", label_width) +
-                        right(std::to_string(result.seeds), number_width) +
-                        "     who is first: makespan p10 " + scale.format(result.makespan_p10) + ", median " +
-                        scale.format(result.makespan) + ", p90 " + scale.format(result.makespan_p90) + " " +
-                        scale.unit());
+    if (result.simulation.seeds > 1)
+        lines.push_back(
+            left("drawn orders", label_width) + right(std::to_string(result.simulation.seeds), number_width) +
+            "     who is first: makespan p10 " + scale.format(result.range.p10) + ", median " +
+            scale.format(result.makespan) + ", p90 " + scale.format(result.range.p90) + " " + scale.unit());
     return lines;
 }
 
@@ -215,8 +217,8 @@ Lines steady(const RunResult& result) {
 
 /// Total joules and their largest part; empty if unknown.
 Lines energy(const RunResult& result) {
-    if (!result.energy) return {};
-    const Energy& all = *result.energy;
+    if (!result.used.energy) return {};
+    const Energy& all = *result.used.energy;
     std::array parts{std::pair{"idle", all.idle},
                      std::pair{"active", all.active},
                      std::pair{"compute", all.compute},
@@ -237,7 +239,7 @@ Lines energy(const RunResult& result) {
 
 Lines next_steps(const RunResult& result) {
     std::string what = "every task of every GPU; open it in ui.perfetto.dev";
-    if (result.speedup < 1) {
+    if (result.baseline.speedup < 1) {
         const bool has_fused = is_pair(result) && config_text(result, "schedule") != "hetero_fused_1d" &&
                                result.config["workload"].value("order", "") != "independent" &&
                                !gathers_results(result);
@@ -248,7 +250,7 @@ Lines next_steps(const RunResult& result) {
 }
 
 Lines report_lines(const RunResult& result, const Remarks& remarks) {
-    const TimeScale scale(std::max(result.makespan, result.serial));
+    const TimeScale scale(std::max(result.makespan, result.phases.serial));
     Lines lines = header(result, remarks);
     const auto section = [&](const Lines& more) {
         if (more.empty()) return;
@@ -257,11 +259,11 @@ Lines report_lines(const RunResult& result, const Remarks& remarks) {
     };
     section(times(result, scale));
     section(losses(result, scale));
-    Lines used{utilisation(result.utilisation)};
+    Lines used{utilisation(result.used.utilisation)};
     append(used, steady(result));
     append(used, energy(result));
     section(used);
-    section(gantt(result.timeline, 0, scale));
+    section(gantt(result.observed.timeline, 0, scale));
     section(next_steps(result));
     return lines;
 }
