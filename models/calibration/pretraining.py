@@ -26,7 +26,7 @@ def machine(gpu, gpus):
     if gpu in ("H100", "B200") and gpus <= 8:
         return [f"{gpu.lower()}_{gpus}"]
     if gpu in ("H100", "B200") and gpus % 8 == 0:
-        return [f"{gpu.lower()}_64_rail", "--what-if", f"topology.nodes={gpus // 8}"]
+        return [f"{gpu.lower()}_{gpus}_rail"]
     return None
 
 

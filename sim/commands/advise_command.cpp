@@ -138,7 +138,7 @@ void add_advise_command(CLI::App& app) {
     CLI::App* command =
         app.add_subcommand("advise", "Advise which schedule to run: simulates every candidate");
     auto flags = std::make_shared<AdviseFlags>();
-    command->add_option("--topology", flags->topology, "Machine: a file, or a name in configs/topologies");
+    add_topology_flags(*command, flags->topology);
     flags->workload.add_to(*command);
     CLI::Option* trace = command->add_option(
         "--trace", flags->trace.files,

@@ -9,6 +9,7 @@
 
 #include "models/cost_model_registry.hpp"
 #include "sim/commands/import_scenario.hpp"
+#include "sim/commands/scenario_flags.hpp"
 #include "sim/core/numbers.hpp"
 #include "sim/core/operators.hpp"
 #include "sim/core/ranges.hpp"
@@ -112,8 +113,8 @@ Iteration with_shape(Iteration iteration, const Recognised& found) {
 
 void add_trace_flags(CLI::App& command, TraceFlags& flags) {
     command.add_option("--format", flags.format, "Trace format, if it can't be recognised");
-    command.add_option("--topology", flags.topology,
-                       "Machine of the recorded run; default: by the GPUs' name and number");
+    add_topology_flags(command, flags.topology,
+                       "Machine of the recorded run, by default by the GPUs' name and number");
     command.add_option("--gemm", flags.gemm, "MxNxK of a recognised pair, if the trace has no shapes");
     command.add_option("--kernels", flags.kernels,
                        "Table of kernels (JSON) that is asked before configs/kernels.json");

@@ -33,17 +33,22 @@ struct Item {
     std::string summary;
 };
 
-std::string description_of(const std::filesystem::path& path) {
-    const Json json = read_json_file(path);
-    ConfigObject file(json, path.string());
+std::string description_of(const ConfigFile& config) {
+    ConfigObject file = config.view();
     return file.has("description") ? file.text("description") : "";
+}
+
+ConfigFile shipped_file(const ConfigFolder& folder, const std::string& kind, const std::string& name) {
+    if (kind == "topologies") return folder.topology_file(name);
+    const std::filesystem::path path = folder.find(kind, name);
+    return {read_json_file(path), path.string()};
 }
 
 std::vector<Item> all_items(const ConfigFolder& folder) {
     std::vector<Item> items;
     const auto add_files = [&](const std::string& kind, const std::string& heading) {
         for (const std::string& name : folder.names(kind))
-            items.push_back({heading, name, description_of(folder.find(kind, name))});
+            items.push_back({heading, name, description_of(shipped_file(folder, kind, name))});
     };
     for (const ScheduleEntry& entry : schedules()) items.push_back({"schedules", entry.name, entry.summary});
     add_files("schedules", "schedules in use");
@@ -164,15 +169,10 @@ struct ConfigExplainer {
     }
 };
 
-void explain_values(std::ostream& out, const std::filesystem::path& path, const Json& json,
-                    const Json& schema) {
-    out << "\nvalues and sources (" << path.string() << "):\n";
-    ConfigObject(json, path.string());  // is an object
-    ConfigExplainer{out, path.string(), schema}.explain(json, "", schema);
-}
-
-void explain_file(std::ostream& out, const std::filesystem::path& path, const Json& schema) {
-    explain_values(out, path, read_json_file(path), schema);
+void explain_file(std::ostream& out, const ConfigFile& file, const Json& schema) {
+    out << "\nvalues and sources (" << file.name << "):\n";
+    file.view();  // is an object
+    ConfigExplainer{out, file.name, schema}.explain(file.json, "", schema);
 }
 
 /// What is read of a model: numbers of weights, and layers of each kind.
@@ -205,7 +205,7 @@ bool explain_users_file(std::ostream& out, const ConfigFolder& folder, const std
     if (format.kind == "device") folder.device(path);
     if (format.kind == "host") folder.host(path);
     if (format.kind == "schedule") folder.schedule(path);
-    explain_values(out, path, json, format.schema());
+    explain_file(out, {json, path}, format.schema());
     return true;
 }
 
@@ -236,26 +236,35 @@ void explain(const std::string& name) {
     const std::string stem = name.ends_with(".json") ? name.substr(0, name.size() - 5) : name;
     std::ostringstream out;
     std::vector<std::string> names;
-    for (const Item& item : all_items(folder)) {
+    std::vector<Item> items = all_items(folder);
+    if (std::ranges::find(items, stem, &Item::name) == items.end())
+        if (const std::optional<Json> cluster = folder.clusters().topology(stem))
+            items.push_back({"topologies", stem, cluster->at("description")});
+    for (const Item& item : items) {
         names.push_back(item.name);
         if (item.name != stem) continue;
         out << (out.str().empty() ? "" : "\n") << item.name << " (" << item.kind << ")\n"
             << item.summary << '\n';
         if (item.kind.starts_with("schedules")) explain_schedule(out, *folder.schedule(stem));
-        if (item.kind == "topologies") explain_file(out, folder.find(item.kind, stem), topology_schema());
-        if (item.kind == "devices") explain_file(out, folder.find(item.kind, stem), device_schema());
-        if (item.kind == "workloads") explain_file(out, folder.find(item.kind, stem), workload_schema(false));
-        if (item.kind == "hosts") explain_file(out, folder.find(item.kind, stem), host_schema());
-        if (item.kind == "sweeps") explain_file(out, folder.find(item.kind, stem), sweep_schema());
+        const auto explain_as = [&](const Json& schema, const std::string& kind) {
+            explain_file(out, shipped_file(folder, kind, stem), schema);
+        };
+        if (item.kind == "topologies") explain_as(topology_schema(), item.kind);
+        if (item.kind == "devices") explain_as(device_schema(), item.kind);
+        if (item.kind == "workloads") explain_as(workload_schema(false), item.kind);
+        if (item.kind == "hosts") explain_as(host_schema(), item.kind);
+        if (item.kind == "sweeps") explain_as(sweep_schema(), item.kind);
         if (item.kind == "experiments")
             for (const auto& file : experiment_files(stem, folder))
-                out << "\n" << file.string() << '\n' << description_of(file) << '\n';
+                out << "\n"
+                    << file.string() << '\n'
+                    << description_of({read_json_file(file), file.string()}) << '\n';
         if (item.kind == "models") {
             explain_model(out, named_model(stem, folder));
-            explain_file(out, folder.find(item.kind, stem), model_schema(families_of(folder)));
+            explain_as(model_schema(families_of(folder)), item.kind);
         }
         if (item.kind == "devices" && contains(folder.names("calibrations"), stem))
-            explain_file(out, folder.find("calibrations", stem), calibration_schema());
+            explain_as(calibration_schema(), "calibrations");
     }
     for (const ParameterInfo& info : schedule_parameters()) {
         names.push_back(info.name);

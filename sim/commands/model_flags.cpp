@@ -14,8 +14,7 @@ std::shared_ptr<ModelFlags> add_model_flags(CLI::App& app) {
             "config.json of a Hugging Face model, or a name in configs/models; or an operator list, such as "
             "dlrm_128: a workload file, or a name in configs/workloads")
         ->required();
-    command->add_option("--topology", flags->topology, "Machine: a file, or a name in configs/topologies")
-        ->required();
+    add_topology_flags(*command, flags->topology)->required();
     command
         ->add_option("--tokens", flags->tokens, "Tokens of a step on all GPUs together; several: 4096,16384")
         ->delimiter(',')

@@ -119,6 +119,21 @@ void assign_what_ifs(Json& what_if, const std::vector<std::string>& assignments)
         assign(what_if, assignment, "--what-if", "KEY=VALUE, for instance device.dma.peer_engines=4");
 }
 
+CLI::Option* add_topology_flags(CLI::App& app, std::string& topology, const std::string& meaning) {
+    CLI::Option* option =
+        app.add_option("--topology", topology, meaning + ": a file, or a name (see: sim list topologies)");
+    // Values are set in the order in which options were added.
+    app.add_option_function<std::int64_t>(
+           "--nodes",
+           [&topology](std::int64_t nodes) {
+               if (topology.empty()) return;  // needs() says so
+               topology = ConfigFolder::standard().clusters().name_of(topology, nodes, command_line + ": ");
+           },
+           "Nodes of a cluster: --topology h100_rail --nodes 16")
+        ->needs(option);
+    return option;
+}
+
 void add_what_if_flag(CLI::App& app, std::vector<std::string>& what_ifs) {
     app.add_option("--what-if", what_ifs,
                    "Replace a value of the topology or device file in this run: KEY=VALUE, such as "
@@ -137,7 +152,7 @@ void add_host_flags(CLI::App& app, std::string& host, bool& steady) {
 }
 
 void ScenarioFlags::add_to(CLI::App& app) {
-    app.add_option("--topology", topology, "Machine: a file, or a name in configs/topologies");
+    add_topology_flags(app, topology);
     app.add_option("--schedule", schedule, "Overlap schedule (see: sim list)");
     app.add_option(
         "--plan", plan,

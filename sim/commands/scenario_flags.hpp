@@ -34,6 +34,8 @@ struct ScenarioFlags {
     RunConfig config(const ConfigFolder& folder) const;
 };
 
+/// `--topology`, and `--nodes`, which makes `topology` the name of a cluster.
+CLI::Option* add_topology_flags(CLI::App& app, std::string& topology, const std::string& meaning = "Machine");
 /// `--what-if`, into `what_ifs`.
 void add_what_if_flag(CLI::App& app, std::vector<std::string>& what_ifs);
 /// `--host` and `--steady`: how a workload is run in a program.

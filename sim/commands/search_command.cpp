@@ -65,8 +65,7 @@ void add_search_command(CLI::App& app) {
     CLI::App* command = app.add_subcommand(
         "search", "Search a schedule for a pair that is faster than all listed ones, as a plan");
     auto flags = std::make_shared<SearchFlags>();
-    command->add_option("--topology", flags->topology, "Machine: a file, or a name in configs/topologies")
-        ->required();
+    add_topology_flags(*command, flags->topology)->required();
     flags->workload.add_to(*command);
     command->add_option("--save", flags->save,
                         "Write the schedule's plan, which --plan and replay read; compressed as FILE.gz");

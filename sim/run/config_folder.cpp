@@ -108,15 +108,36 @@ std::vector<std::string> ConfigFolder::names(const std::string& kind) const {
     for (const auto& entry : fs::directory_iterator(root_ / kind, error))
         if (entry.path().extension() == ".json") result.push_back(entry.path().stem().string());
     if (error) throw UserError((root_ / kind).string() + ": cannot be read: " + error.message());
+    if (kind == "topologies") append(result, clusters().names());
     std::ranges::sort(result);
     return result;
+}
+
+Clusters ConfigFolder::clusters() const {
+    const fs::path file = root_ / "clusters.json";
+    static const Json none{
+        {"schema", 1}, {"description", ""}, {"nics", Json::array()}, {"clusters", Json::array()}};
+    std::error_code ignored;
+    return {{fs::exists(file, ignored) ? read_json_file(file) : none, file.string()},
+            [*this](const std::string& node) { return read_json_file(find("topologies", node)); }};
+}
+
+ConfigFile ConfigFolder::topology_file(const std::string& name) const {
+    std::error_code ignored;
+    const std::string stem = name.ends_with(".json") ? name.substr(0, name.size() - 5) : name;
+    const bool is_file = fs::exists(name, ignored) || !file_beside(name).empty() ||
+                         fs::exists(root_ / "topologies" / (stem + ".json"), ignored);
+    if (!is_file)
+        if (std::optional<Json> cluster = clusters().topology(stem))
+            return {*std::move(cluster), (root_ / "clusters.json").string() + " (" + stem + ")"};
+    return read_config_file(find("topologies", name), "topology");
 }
 
 Json ConfigFolder::largest_machine(const std::string& device) const {
     Json largest;
     for (const std::string& name : names("topologies")) {
         if (!name.starts_with(device + "_")) continue;  // a machine that is only imagined, such as mesh_64
-        const Json json = read_json_file(find("topologies", name));
+        const Json json = topology_file(name).json;
         const auto gpus = [](const Json& one) { return one.value("gpus_per_node", 0); };
         if (json.value("device", "") == device + ".json" && json.value("nodes", 0) == 1 &&
             (largest.is_null() || gpus(json) > gpus(largest)))
@@ -179,8 +200,8 @@ SchedulePtr ConfigFolder::schedule(const std::string& name) const {
 }
 
 MachineFiles ConfigFolder::machine_files(const std::string& topology, const WhatIf& what_if) const {
-    return read_machine_files(find("topologies", topology), root_ / "devices", root_ / "calibrations",
-                              what_if, calibration_schema);
+    return read_machine_files(topology_file(topology), root_ / "devices", root_ / "calibrations", what_if,
+                              calibration_schema);
 }
 
 Host ConfigFolder::host(const std::string& name) const {

@@ -7,6 +7,7 @@
 #include "models/cost_model.hpp"
 #include "sim/schedules/host.hpp"
 #include "sim/schedules/schedule.hpp"
+#include "sim/topology/clusters.hpp"
 #include "sim/topology/topology.hpp"
 
 namespace overlap {
@@ -33,8 +34,12 @@ public:
     /// without ".json". A folder called `name` is taken only if the configs have no such name. `kind`: topologies,
     /// devices, calibrations or workloads. Throws UserError with the nearest name.
     std::filesystem::path find(const std::string& kind, const std::string& name) const;
-    /// Names of the files of a kind, sorted, without ".json".
+    /// Names of the files of a kind, without ".json", and of clusters among topologies; sorted.
     std::vector<std::string> names(const std::string& kind) const;
+    /// The clusters that clusters.json lists; none in older folders.
+    Clusters clusters() const;
+    /// The topology file that find() gives, or of a cluster. Throws UserError as find() does.
+    ConfigFile topology_file(const std::string& name) const;
 
     const std::filesystem::path& root() const { return root_; }
     /// Where the files of a kind are.

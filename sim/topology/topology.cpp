@@ -242,10 +242,10 @@ Json topology_schema() {
     return schema;
 }
 
-MachineFiles read_machine_files(const std::filesystem::path& path, const std::filesystem::path& devices,
+MachineFiles read_machine_files(ConfigFile topology, const std::filesystem::path& devices,
                                 const std::filesystem::path& calibrations, const WhatIf& what_if,
                                 Json (*calibration)()) {
-    ConfigFile topology = read_config_file(path, "topology");
+    const std::filesystem::path path = topology.name;
     require_kind(topology.json, topology.name, FileKind::topology);
     topology.schema = topology_schema;
     what_if.change("topology", std::array{&topology});

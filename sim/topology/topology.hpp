@@ -109,9 +109,9 @@ struct MachineFiles {
     std::optional<ConfigFile> fitted;       ///< the calibration without the what-if, if that changed it
     std::vector<ChangedValue> moved;        ///< values that follow those of the what-if
 };
-/// Reads a topology file, its device file, found beside the topology or in `devices`, and the device's
-/// calibration. Throws UserError.
-MachineFiles read_machine_files(const std::filesystem::path& path, const std::filesystem::path& devices,
+/// The files of the machine of a topology file: its device file, found beside the topology or in `devices`, and the
+/// device's calibration. Throws UserError.
+MachineFiles read_machine_files(ConfigFile topology, const std::filesystem::path& devices,
                                 const std::filesystem::path& calibrations = {}, const WhatIf& what_if = {},
                                 Json (*calibration_schema)() = nullptr);
 Topology read_topology(const MachineFiles& files);

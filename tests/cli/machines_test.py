@@ -1,7 +1,7 @@
 """Topologies from what NCCL, nvidia-smi and rocm-smi say of a machine; files of other programs are named."""
 import json
 
-from sim_case import ROOT
+from sim_case import ROOT, SimTestCase
 from trace_case import TraceTestCase
 
 
@@ -90,3 +90,27 @@ class MachinesOfOthers(TraceTestCase):
         for name, (content, *expected) in files.items():
             self.file(name, content)
             self.assert_refused(["--topology", "h200_8", "--schedule", "serial", "--workload", "./" + name], name, *expected)
+
+
+class Clusters(SimTestCase):
+    def test_every_command_takes_nodes(self):
+        cluster = ["--topology", "h100_rail", "--nodes", "2"]
+        pair = ["--gemm", "4096x1024x2048"]
+        for args in ([*cluster, "--schedule", "serial", *pair], ["sensitivity", *cluster, "--schedule", "serial", *pair], ["advise", *cluster, *pair],
+                     ["search", *cluster, *pair, "--budget", "0"],
+                     ["model", "llama3_70b", *cluster, "--tp", "8", "--tokens", "4096"]):
+            with self.subTest(args=args):
+                self.assertIn("h100_16_rail", self.output(*args, "--format", "json"))
+        self.file("sweep.json", json.dumps({"base": {"topology": "h100_16_rail", "schedule": "serial", "workload": "ficco_g1"},
+                                            "axes": {"topology": ["h100_16_rail", "b300_rail"]}}))
+        self.output("sweep", "sweep.json", "--out", "out")
+        points = (self.folder / "out" / "points.csv").read_text(encoding="utf-8")
+        self.assertEqual((points.count("h100_16_rail"), points.count("b300_rail")), (1, 1))
+
+    def test_numbers_of_nodes_that_cannot_be(self):
+        run = ["--schedule", "serial"]
+        self.assert_refused(["--topology", "h100_rail", "--nodes", "1", *run], "--nodes is 1, expected 2 to 16384 for h100_rail")
+        self.assert_refused(["--topology", "gb200_rail", "--nodes", "1821", *run], "--nodes is 1821, expected 2 to 1820 for gb200_rail")
+        self.assert_refused(["--topology", "h100_8", "--nodes", "2", *run], "--nodes goes with b200_rail, ", "not with 'h100_8'")
+        self.assert_refused(["--topology", "h100_100_rail", *run], "h100_100_rail: has 100 GPUs, expected a multiple of the 8 of a node, 16 to 131072")
+        self.assert_refused(["--topology", "h10_64_rail", *run], "did you mean 'h100_rail'?")

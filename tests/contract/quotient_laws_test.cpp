@@ -259,7 +259,7 @@ TEST_CASE("ranks that are alike on a small machine are alike on the large one") 
 
 TEST_CASE("GPUs that are degraded in every node are alike from node to node") {
     TemporaryFolder folder;
-    Json topology = read_json_file(shipped.find("topologies", "mi300x_1024_rail"));
+    Json topology = shipped.topology_file("mi300x_1024_rail").json;
     topology["nodes"] = 24;
     int files = 0;
     const auto scenario_with = [&](const Json& degraded) {

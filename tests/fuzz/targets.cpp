@@ -56,8 +56,8 @@ void read_run(const Path& path) {
 
 void read_topology_file(const Path& path) {
     const Path configs = source_folder / "configs";
-    const Topology topology =
-        read_topology(read_machine_files(path, configs / "devices", configs / "calibrations"));
+    const Topology topology = read_topology(read_machine_files(
+        read_config_file(path, "topology"), configs / "devices", configs / "calibrations"));
     const int last = topology.gpus() - 1;
     for (const auto& [src, dst] : {std::pair(0, last), {last, 0}, {0, last / 2}})
         if (src != dst) topology.route(src, dst);

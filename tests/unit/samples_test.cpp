@@ -25,7 +25,8 @@ void read(const std::string& kind, const std::filesystem::path& path) {
     const std::vector<std::string> cases{source_folder / "tests/samples/measured_case.1.json"};
     if (kind == "device") read_device(path);
     if (kind == "calibration") read_gemm_calibration(path);
-    if (kind == "topology") read_machine_files(path, configs / "devices", configs / "calibrations");
+    if (kind == "topology")
+        read_machine_files(read_config_file(path, kind), configs / "devices", configs / "calibrations");
     if (kind == "workload") read_workload(read_config_file(path, kind).view());
     if (kind == "run") read_run_config(read_json_file(path), path.string());
     if (kind == "schedule") read_preset(read_config_file(path, kind));

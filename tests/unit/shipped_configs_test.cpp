@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/run/config_folder.hpp"
 #include "tests/sample.hpp"
 #include "tests/schema.hpp"
 
@@ -156,7 +157,6 @@ TEST_CASE("the configs that the documentation names are there", "[configs]") {
                                                "topologies/mi300x_1",
                                                "topologies/mi300x_8",
                                                "topologies/mi300x_16",
-                                               "topologies/mi300x_1024_rail",
                                                "topologies/mi300x_64_fat_tree",
                                                "topologies/mi300x_64_dragonfly",
                                                "topologies/mi300x_64_torus",
@@ -164,9 +164,7 @@ TEST_CASE("the configs that the documentation names are there", "[configs]") {
                                                "topologies/mi355x_8",
                                                "topologies/mi250x_8",
                                                "topologies/h100_8",
-                                               "topologies/h100_64_rail",
                                                "topologies/b200_8",
-                                               "topologies/b200_64_rail",
                                                "topologies/b300_8",
                                                "topologies/gb200_72",
                                                "topologies/gb200_8",
@@ -188,6 +186,29 @@ TEST_CASE("the configs that the documentation names are there", "[configs]") {
         INFO(name);
         CHECK(fs::is_regular_file(kConfigs / (name + ".json")));
     }
+}
+
+TEST_CASE("a cluster is the nodes that its name says, joined by the NICs of a data sheet", "[configs]") {
+    const ConfigFolder configs(kConfigs);
+    // 128 / 8 = 16 nodes; ConnectX-7 of 400 Gb/s, one a GPU
+    const Json cluster = configs.topology_file("h100_128_rail").json,
+               node = configs.topology_file("h100_8").json;
+    CHECK(cluster.at("nodes") == 16);
+    CHECK(cluster.at("fabric").size() == 2);
+    CHECK(cluster.at("fabric").at(0) == node.at("fabric").at(0));
+    CHECK(cluster.at("fabric").at(1).at("type") == "rails");
+    CHECK(cluster.at("fabric").at(1).at("bandwidth_GBps").at("value") == 49.6);
+    CHECK(configs.topology("h100_128_rail").gpus() == 128);
+    CHECK(configs.clusters().name_of("h100_rail", 16, "") == "h100_128_rail");
+    // Without a number: two nodes. A node of GB200 is a rack.
+    CHECK(configs.topology_file("gb200_rail").json.at("nodes") == 2);
+    CHECK(configs.topology("gb200_rail").gpus() == 144);
+    // A shipped machine that was written by hand: two nodes of MI300X
+    Json written = configs.topology_file("mi300x_16").json, made = configs.topology_file("mi300x_rail").json;
+    for (Json* json : {&written, &made})
+        for (const char* key : {"name", "description"}) json->erase(key);
+    written["fabric"][1]["latency_us"]["source"] = made["fabric"][1]["latency_us"]["source"];
+    CHECK(made == written);
 }
 
 TEST_CASE("every topology fits its device and itself", "[configs]") {

@@ -167,8 +167,9 @@ TEST_CASE("a topology file names a device file that must be there") {
     std::ofstream(folder / "t.json")
         << R"({"schema": 1, "name": "t", "description": "", "device": "mi300y.json",
                                             "nodes": 1, "gpus_per_node": 1, "fabric": []})";
-    CHECK_THAT(error_of([&] { read_machine_files(folder / "t.json", devices); }),
-               Contains("t.json: /device: is 'mi300y.json'") && Contains("did you mean 'mi300x.json'"));
+    CHECK_THAT(
+        error_of([&] { read_machine_files(read_config_file(folder / "t.json", "topology"), devices); }),
+        Contains("t.json: /device: is 'mi300y.json'") && Contains("did you mean 'mi300x.json'"));
 }
 
 }  // namespace overlap::test::topology_test

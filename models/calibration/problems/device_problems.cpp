@@ -76,7 +76,7 @@ DeviceFiles device_files(const ConfigFolder& configs, const std::string& device)
     const fs::path path = configs.find("devices", device);
     DeviceFiles files{read_config_file(path, "device").json, {}};
     for (const std::string& name : configs.names("topologies")) {
-        Json json = read_json_file(configs.find("topologies", name));
+        Json json = configs.topology_file(name).json;
         if (json.contains("device") && json["device"] == path.filename().string())
             files.topologies[name] = std::move(json);
     }
