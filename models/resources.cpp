@@ -5,7 +5,8 @@
 
 namespace overlap {
 
-ResourceTable::ResourceTable(const Topology& topology) : gpus_per_node_(topology.gpus_per_node()) {
+ResourceTable::ResourceTable(const Topology& topology)
+    : gpus_per_node_(topology.gpus_per_node()), several_nodes_(topology.nodes() > 1) {
     const DeviceSpec& device = topology.device();
     const bool by_peer = device.dma.queues == DmaQueues::by_peer;
     const int engines = std::min(device.dma.peer_engines, std::max(gpus_per_node_ - 1, 1));

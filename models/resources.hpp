@@ -63,6 +63,9 @@ public:
     ResourceId dma_engine(int gpu, int peer) const;
     ResourceId link(std::size_t link) const { return first_link_ + link; }
     int dma_engines_in_use() const { return engines_; }
+    /// Whether orders that the machine leaves open are drawn for one node and are the same in all.
+    bool draws_by_node() const { return several_nodes_; }
+    int gpus_per_node() const { return gpus_per_node_; }
 
     /// What is shared: resources of one pool are one, of which a task may use several (sim/quotient). Usually every
     /// resource is a pool of its own, of its number.
@@ -78,6 +81,7 @@ private:
     std::vector<std::uint32_t> pool_of_;  ///< by resource; empty: each is its own
     std::size_t pools_ = 0;
     int gpus_per_node_ = 1;
+    bool several_nodes_ = false;
     int engines_ = 0;
     std::size_t stride_ = 0, before_dma_ = 4;
     std::size_t first_link_ = 0;

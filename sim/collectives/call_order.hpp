@@ -6,8 +6,9 @@
 
 // The order in which the host enqueues the copies between ranks. DMA engines that serve first come first
 // served, or stream by stream, take copies that are ready together in this order (Transfers::served_in_turn);
-// the order is then that of each engine's own GPU. Otherwise the order matters little: one host thread goes
-// from rank to rank, like the measured programs of traces/h200_4/overlap.
+// the order is then that of each engine's own GPU. So it is on several nodes, whose programs are their own. Otherwise
+// the order matters little: one host thread goes from rank to rank, like the measured programs of
+// traces/h200_4/overlap.
 namespace overlap {
 
 /// Which end of a copy determines a useful order: receivers multiply what arrives, senders
@@ -18,7 +19,7 @@ enum class Wanting { receivers, senders };
 /// executes copies, each in the order of its own `peers(gpu)`. Otherwise: rank by rank at the `wanting` end.
 template <class Peers, class Copy>
 void for_each_copy(const Transfers& transfers, Wanting wanting, Peers&& peers, Copy&& copy) {
-    const bool in_turn = transfers.served_in_turn() || transfers.commands() == DmaCommands::one_stream;
+    const bool in_turn = transfers.enqueued_by_each() || transfers.commands() == DmaCommands::one_stream;
     const bool by_receiver =
         in_turn ? transfers.direction() == Direction::pull : wanting == Wanting::receivers;
     for (const int gpu : transfers.built().ranks())
@@ -36,7 +37,7 @@ void for_each_wanted(const Transfers& transfers, const std::vector<std::vector<i
                      Visit&& visit) {
     const bool receivers = wanting == Wanting::receivers, single = transfers.options().single_stream;
     const bool ranks_execute = receivers == (transfers.direction() == Direction::pull);
-    const bool by_rank = transfers.served_in_turn() ? ranks_execute && !single : !(receivers && single);
+    const bool by_rank = transfers.enqueued_by_each() ? ranks_execute && !single : !(receivers && single);
     const BuiltRanks& built = transfers.built();
     const auto of = [&](int rank) -> const auto& {
         return peers[built.place(rank)];

@@ -82,6 +82,12 @@ public:
     const BuiltRanks& built() const { return built_; }
     /// Whether DMA engines copy, and serve copies that are ready together in the order of the host's calls.
     bool served_in_turn() const { return served_in_turn_; }
+    /// Whether each GPU's copies are enqueued in an order of its own: where engines serve them in that order, or each
+    /// node has its own programs and launches wait for one another.
+    bool enqueued_by_each() const {
+        return served_in_turn_ ||
+               (topology_.nodes() > 1 && topology_.device().copy_kernel.queued_launch > Seconds());
+    }
     int ranks() const { return ranks_; }
     /// Whether these are all GPUs of the machine, not a group of them.
     bool are_all() const { return topology_.group().is_all(); }

@@ -47,13 +47,23 @@ UnitPools::UnitPools(const TaskGraph& graph, CostView costs, const ResourceTable
     }
     if (pools_.empty()) return;
     places_.resize(graph.size());
+    // Of several nodes, tasks in one place of the order of alike GPUs have one draw, so that nodes stay alike.
+    std::vector<std::uint64_t> of_gpu(static_cast<std::size_t>(graph.gpus()));
     for (TaskId id = 0; id < graph.size(); ++id) {
         const auto [pool, as_enqueued] = lines[costs.class_of(id)];
         if (pool == none) continue;
+        std::uint64_t draw = id;
+        if (resources.draws_by_node() && pools_[pool].order == QueueOrder::unspecified) {
+            const int gpu = graph[id].gpu;
+            draw = of_gpu[static_cast<std::size_t>(gpu)]++ *
+                       static_cast<std::uint64_t>(resources.gpus_per_node()) +
+                   static_cast<std::uint64_t>(gpu % resources.gpus_per_node());
+        }
         places_[id] = {.priority = graph[id].priority,
                        .stream = static_cast<std::uint32_t>(graph.stream_number(id)),
                        .pool = pool,
-                       .as_enqueued = as_enqueued};
+                       .as_enqueued = as_enqueued,
+                       .draw = draw};
         if (as_enqueued) pools_[pool].enqueued.push_back(static_cast<std::uint32_t>(id));
     }
 }
@@ -156,7 +166,7 @@ void UnitPools::settle(std::vector<TaskId>& served, std::vector<TaskId>& resumed
         std::uint64_t rank = pool.arrivals++;
         const Place& place = places_[task];
         if (pool.order == QueueOrder::unspecified && !(by_data_ && place.as_enqueued))
-            rank = mixed(seed_ ^ mixed(task));
+            rank = mixed(seed_ ^ mixed(place.draw));
         if (pool.order == QueueOrder::round_robin) rank = place.stream;
         pool.waiting.push_back({static_cast<std::uint32_t>(task), place.stream, place.priority,
                                 place.as_enqueued, rank, pool.settled});

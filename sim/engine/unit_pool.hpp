@@ -65,7 +65,8 @@ private:
         std::uint32_t stream = 0, pool = 0;
         bool switched = false;
         bool as_enqueued = false;
-        double had = 0;  ///< unit·s
+        double had = 0;          ///< unit·s
+        std::uint64_t draw = 0;  ///< what its rank is drawn from: its number, or its place in its node
     };
     struct Waiter {
         std::uint32_t task;

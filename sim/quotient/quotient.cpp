@@ -229,25 +229,31 @@ private:
     Alike alike_;
 };
 
-/// Machines that leave orders open draw them by the numbers of tasks, and sums of unequal weights depend on their
-/// order in the last bit.
+/// Sums of unequal weights depend on their order in the last bit. Machines of one node that leave orders open draw them
+/// by the numbers of tasks.
 bool depends_on_numbers(CostView costs, const ResourceTable& resources) {
     return std::any_of(costs.classes().begin(), costs.classes().end(), [&](const Cost& cost) {
-        const bool drawn = cost.claim && !cost.claim->as_enqueued &&
-                           resources[cost.claim->resource].order == QueueOrder::unspecified;
-        return drawn || std::any_of(cost.demands.begin(), cost.demands.end(),
-                                    [](const Demand& demand) { return demand.weight != 1; });
+        return (is_drawn(cost, resources) && !resources.draws_by_node()) ||
+               std::any_of(cost.demands.begin(), cost.demands.end(),
+                           [](const Demand& demand) { return demand.weight != 1; });
     });
 }
 
+bool any_is_drawn(CostView costs, const ResourceTable& resources) {
+    return std::any_of(costs.classes().begin(), costs.classes().end(),
+                       [&](const Cost& cost) { return is_drawn(cost, resources); });
+}
+
 /// Groups of rotations, those of most rotations first; at last those by the period of the network, which may be long.
-std::vector<Rotations> groups_of_rotations(const Topology& topology) {
+/// `whole_nodes`: only those that turn no GPUs inside nodes.
+std::vector<Rotations> groups_of_rotations(const Topology& topology, bool whole_nodes) {
     constexpr std::size_t most_tries = 6;
     std::vector<std::tuple<int, int, int>> steps;  // representatives, nodes, locals
     const int nodes = topology.nodes(), locals = topology.gpus_per_node();
     for (int node = 1; node <= nodes; ++node)
         for (int local = 1; local <= locals; ++local)
-            if (nodes % node == 0 && locals % local == 0 && 2 * node * local <= nodes * locals)
+            if (nodes % node == 0 && locals % local == 0 && 2 * node * local <= nodes * locals &&
+                (local == locals || !whole_nodes))
                 steps.emplace_back(node * local, node, local);
     std::sort(steps.begin(), steps.end());
     std::vector<Rotations> groups;
@@ -261,7 +267,9 @@ std::vector<Rotations> groups_of_rotations(const Topology& topology) {
 
 std::optional<Quotient> quotient_of(const TaskGraph& graph, CostView costs, const Rotations& rotations,
                                     const ResourceTable& resources) {
-    if (graph.queues().count > 0 || depends_on_numbers(costs, resources)) return std::nullopt;
+    if (graph.queues().count > 0 || depends_on_numbers(costs, resources) ||
+        (rotations.locals() < resources.gpus_per_node() && any_is_drawn(costs, resources)))
+        return std::nullopt;
     return Finder(graph, costs, rotations, resources, TasksOfStreams(graph)).find();
 }
 
@@ -271,7 +279,7 @@ std::optional<Quotient> quotient_of(const TaskGraph& graph, CostView costs, cons
         depends_on_numbers(costs, resources))
         return std::nullopt;
     const TasksOfStreams places(graph);
-    for (const Rotations& rotations : groups_of_rotations(topology))
+    for (const Rotations& rotations : groups_of_rotations(topology, any_is_drawn(costs, resources)))
         if (auto found = Finder(graph, costs, rotations, resources, places).find()) return found;
     return std::nullopt;
 }

@@ -66,6 +66,11 @@ std::vector<Trigger> triggers_of(const TaskGraph& graph) {
 
 }  // namespace
 
+bool is_drawn(const Cost& cost, const ResourceTable& resources) {
+    return cost.claim && !cost.claim->as_enqueued &&
+           resources[cost.claim->resource].order == QueueOrder::unspecified;
+}
+
 bool ties_are_alike(const TaskGraph& graph, CostView costs, const ResourceTable& resources,
                     const Rotations& rotations, std::span<const std::uint32_t> like) {
     const bool any = std::any_of(costs.classes().begin(), costs.classes().end(),
@@ -77,7 +82,7 @@ bool ties_are_alike(const TaskGraph& graph, CostView costs, const ResourceTable&
     };
     auto next = triggers.begin();
     for (TaskId id = 0; id < graph.size(); ++id) {
-        if (any || is_queued(costs[id])) order_of(id).add_own(0, like[id]);
+        if (any || is_queued(costs[id]) || is_drawn(costs[id], resources)) order_of(id).add_own(0, like[id]);
         if (ends_apart(costs[id])) order_of(id).add_own(1, like[id]);
         if (any) order_of(id).add_event(like[id], graph.size() + like[id]);
         for (; next != triggers.end() && next->event == id; ++next)

@@ -14,12 +14,21 @@ std::vector<Seconds> by_class(const Costs& costs, Seconds (*time)(const Cost&, c
     return mapped(costs.classes, [&](const Cost& cost) { return time(cost, resources); });
 }
 
-/// The reference engine simulates every GPU. What is drawn for each GPU makes them differ.
+/// The reference engine simulates every GPU. What is drawn for each GPU makes them differ. `few`: the quotient's races.
 std::optional<Quotient> quotient_for(const Scenario& scenario, const TaskGraph& graph, CostView costs,
-                                     const Races& races) {
-    if (scenario.settings.engine != default_engine || scenario.params.transfers.alike || races.any())
+                                     const CostModels& models, const Races& races, Races& few) {
+    if (scenario.settings.engine != default_engine || scenario.params.transfers.alike || races.open())
         return std::nullopt;
-    return quotient_of(graph, costs, scenario.machine->topology, scenario.machine->resources);
+    const Machine& machine = *scenario.machine;
+    std::optional<Quotient> quotient = quotient_of(graph, costs, machine.topology, machine.resources);
+    if (!quotient || races.count() == 0) return quotient;
+    few = Races(quotient->graph,
+                overlap::price(quotient->graph, scenario.workload, machine, models, effects_of(scenario),
+                               scenario.release()),
+                machine);
+    const auto orbit = static_cast<std::size_t>(quotient->rotations.of_orbit());
+    if (few.count() * orbit != races.count()) return std::nullopt;
+    return quotient;
 }
 
 std::optional<ResourceTable> pooled_for(const Scenario& scenario, const TaskGraph& graph) {
@@ -50,14 +59,18 @@ Experiment::Experiment(const Scenario& scenario, const TaskGraph& graph)
                                   scenario.release())),
       races_(scenario.params.transfers.alike ? Races() : Races(graph, costs_, *scenario.machine)),
       pooled_(pooled_for(scenario, graph)),
-      quotient_(quotient_for(scenario, graph, costs_, races_)),
+      quotient_(quotient_for(scenario, graph, costs_, models_, races_, simulated_races_)),
       graph_(quotient_ ? quotient_->graph : graph),
       resources_(pooled_     ? *pooled_
                  : quotient_ ? quotient_->resources
                              : scenario.machine->resources),
       engine_(make_engine(scenario.settings.engine)),
       pricer_(graph_, scenario.workload, *scenario.machine, models_, scenario.release()) {
-    if (pooled_) costs_ = price(effects_of(scenario));
+    if (pooled_) {
+        costs_ = price(effects_of(scenario));
+        races_ = Races(graph_, costs_, *scenario.machine);
+    }
+    if (!quotient_) simulated_races_ = races_;
 }
 
 std::optional<Rotations> Experiment::rotations() const {
@@ -94,10 +107,10 @@ Makespans Experiment::makespans(const Effects& effects, std::vector<EngineResult
         if (results != nullptr) results->push_back(std::move(result));
     };
     const auto seeds = static_cast<std::uint64_t>(scenario_.settings.seeds);
-    const Costs undrawn = price(effects), costs = drawn(undrawn, effects, 0);
-    if (races_.open() && may_race(effects))
+    const Costs undrawn = price(effects), costs = drawn(simulated_races_, undrawn, effects, 0);
+    if (simulated_races_.open() && may_race(effects))
         for (std::uint64_t seed = 0; seed < seeds; ++seed)
-            seen(engine_->run(graph_, races_.drawn(undrawn, seed), resources_, seed));
+            seen(engine_->run(graph_, simulated_races_.drawn(undrawn, seed), resources_, seed));
     else if (several_orders(costs))
         engine_->run_seeds(graph_, costs, resources_, seeds, seen);
     else
@@ -134,7 +147,7 @@ Seconds Experiment::makespan(const Effects& effects, std::uint64_t seed,
     Costs costs = price(effects);
     for (std::size_t i = 0; i < costs.classes.size(); ++i)
         change(graph_[pricer_.classes().first[i]], costs.classes[i]);
-    return run(drawn(std::move(costs), effects, seed), seed).makespan;
+    return run(drawn(simulated_races_, std::move(costs), effects, seed), seed).makespan;
 }
 
 Seconds Experiment::end_of_communication(const EngineResult& result) const {

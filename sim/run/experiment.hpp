@@ -38,7 +38,7 @@ public:
     Experiment(const Scenario& scenario, const TaskGraph& graph);
 
     /// Costs of all tasks of the graph, with the scenario's own effects, as one seed draws them.
-    Costs costs(std::uint64_t seed) const { return drawn(costs_, effects_of(scenario_), seed); }
+    Costs costs(std::uint64_t seed) const { return drawn(races_, costs_, effects_of(scenario_), seed); }
     /// Makespans of all seeds (one seed if nothing is drawn), and a run of the whole graph with the median
     /// makespan; with the scenario's own effects.
     std::pair<Makespans, EngineResult> median_run() const;
@@ -71,11 +71,11 @@ private:
     Costs price(const Effects& effects) const { return pricer_.price(effects); }
     /// Nothing races where launches take no time or compute units are not shared.
     static bool may_race(const Effects& effects) { return effects.launch && effects.contention; }
-    Costs drawn(Costs costs, const Effects& effects, std::uint64_t seed) const {
-        return may_race(effects) ? races_.drawn(std::move(costs), seed) : costs;
+    static Costs drawn(const Races& races, Costs costs, const Effects& effects, std::uint64_t seed) {
+        return may_race(effects) ? races.drawn(std::move(costs), seed) : costs;
     }
     Costs price(const Effects& effects, std::uint64_t seed) const {
-        return drawn(price(effects), effects, seed);
+        return drawn(simulated_races_, price(effects), effects, seed);
     }
     bool several_orders(CostView costs) const;
     EngineResult run(CostView costs, std::uint64_t seed) const;
@@ -86,7 +86,7 @@ private:
     const Scenario& scenario_;
     CostModels models_;
     Costs costs_;
-    Races races_;
+    Races races_, simulated_races_;        ///< of the whole graph, and of what is simulated
     std::optional<ResourceTable> pooled_;  ///< of a graph of representatives only
     std::optional<Quotient> quotient_;
     const TaskGraph& graph_;          ///< what is simulated: the quotient's, or the whole

@@ -141,7 +141,7 @@ AlikeTasks alike_tasks(const Scenario& scenario) {
         return price(graph, scenario.workload, machine, models, effects_of(scenario));
     };
     const Costs costs = price_of(whole);
-    if (Races(whole, costs, machine).any()) return none;
+    if (Races(whole, costs, machine).count() > 0) return none;
     std::optional<Quotient> quotient = quotient_of(whole, costs, machine.topology, machine.resources);
     if (!quotient) return none;
     quotient->graph.name_streams(whole.stream_names());

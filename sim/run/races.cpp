@@ -35,7 +35,7 @@ template <class Found>
 void for_each_awaited(const TaskGraph& graph, TaskId kernel, Found&& found) {
     graph.for_each_edge_into(kernel, [&](const Edge& edge) {
         const TaskId before = edge.predecessor;
-        if (graph[before].gpu == graph[kernel].gpu &&
+        if (!edge.from_other_gpu && graph[before].gpu == graph[kernel].gpu &&
             graph.stream_number(before) != graph.stream_number(kernel))
             found(before);
     });

@@ -23,7 +23,7 @@ public:
     /// `costs`: with contention, without which nothing claims units.
     Races(const TaskGraph& graph, const Costs& costs, const Machine& machine);
 
-    bool any() const { return !gemms_.empty(); }
+    std::size_t count() const { return gemms_.size(); }
     /// Whether executions differ.
     bool open() const { return copies_race_ && gemm_first_ > 0 && gemm_first_ < 1; }
     /// The costs in one execution. A GEMM that is second claims its units later by a part of its time, so that its

@@ -13,6 +13,7 @@
 #include "sim/quotient/representatives.hpp"
 #include "sim/report/run/report.hpp"
 #include "sim/run/effects.hpp"
+#include "sim/run/experiment.hpp"
 #include "sim/run/resolver.hpp"
 #include "sim/run/run.hpp"
 #include "tests/contract/quotient_times.hpp"
@@ -255,6 +256,27 @@ TEST_CASE("ranks that are alike on a small machine are alike on the large one") 
             CHECK(representatives_are_right(scenario));
             CHECK(run(scenario).makespan == run(scenario.of_all_gpus()).makespan);
         }
+}
+
+TEST_CASE("nodes stay alike where orders are drawn, launches queue, and kernels race for compute units") {
+    for (const Json& params : {Json{{"agent", "dma"}, {"transfer", "push"}, {"chunks", 1}},
+                               Json{{"agent", "dma"}, {"transfer", "push"}, {"chunks", 2}},
+                               Json{{"agent", "dma"}, {"transfer", "pull"}, {"chunks", 2}},
+                               Json{{"agent", "cu"}, {"transfer", "push"}, {"chunks", 2}}}) {
+        INFO(params);
+        RunConfig config =
+            config_of("h100_32_rail", "hetero_fused_1d", pair_of("all_to_all", "collective_first", 8192));
+        config.params = params;
+        const Scenario scenario = resolved(config);
+        const TaskGraph graph = scenario.graph();
+        const Experiment few(scenario, graph);
+        REQUIRE(few.simulated_gpus() == 8);  // one node of four
+        for (const std::uint64_t seed : {0, 1, 2}) {
+            const EngineResult whole =
+                make_engine(default_engine)->run(graph, few.costs(seed), scenario.machine->resources, seed);
+            CHECK(few.ends(effects_of(scenario), seed).all == whole.makespan);
+        }
+    }
 }
 
 TEST_CASE("GPUs that are degraded in every node are alike from node to node") {
