@@ -1,5 +1,6 @@
 #include "sim/transformer/list_search.hpp"
 
+#include <tbb/parallel_for.h>
 #include <algorithm>
 #include <limits>
 
@@ -29,19 +30,17 @@ ListRun run_list(const Scenario& scenario) {
 
 ListSearch::ListSearch(Scenario serial, std::string label, std::vector<PairCandidates> pairs)
     : serial_(std::move(serial)), label_(std::move(label)), pairs_(std::move(pairs)), others_(pairs_.size()) {
-    const ListWay alone = way_or_never(pairs_, false), alone_as_data_allow = way_or_never(pairs_, true);
+    const ListWay alone = way(choices(), false), alone_as_data_allow = way(choices(), true);
     find_whole();
     find_uniform();
     best_ = whole_;
     for (const ListWay* start : {&alone, &alone_as_data_allow, static_cast<const ListWay*>(&uniform_)})
-        if (start->run.makespan < best_.run.makespan) best_ = *start;
+        if (start->makespan < best_.makespan) best_ = *start;
     descend();
 }
 
 Scenario ListSearch::scenario(const ListWay& way) const {
-    std::vector<PairCandidates> pairs = pairs_;
-    for (std::size_t i = 0; i < pairs.size(); ++i) pairs[i].choose(way.choices[i]);
-    return scenario_of(pairs, way.concurrent);
+    return scenario_of(way.choices, way.concurrent);
 }
 
 void ListSearch::take_whole() {
@@ -52,27 +51,44 @@ void ListSearch::take_whole() {
     }
 }
 
-Scenario ListSearch::scenario_of(const std::vector<PairCandidates>& pairs, bool concurrent) const {
+Scenario ListSearch::scenario_of(const Choices& choices, bool concurrent) const {
     Scenario cut = serial_;
     cut.schedule = {SchedulePtr(), &find_schedule(concurrent ? "concurrent" : "serial")};
-    for (const PairCandidates& pair : pairs)
-        if (std::optional<PairChoice> choice = pair.empty() ? std::nullopt : pair.in_list(label_))
-            cut.pairs.push_back(std::move(*choice));
+    for (std::size_t i = 0; i < pairs_.size(); ++i) {
+        if (pairs_[i].empty()) continue;
+        PairCandidates pair = pairs_[i];
+        pair.choose(choices[i]);
+        if (std::optional<PairChoice> choice = pair.in_list(label_)) cut.pairs.push_back(std::move(*choice));
+    }
     return cut;
 }
 
-ListWay ListSearch::way(const std::vector<PairCandidates>& pairs, bool concurrent) const {
-    ListWay result{{}, concurrent, run_list(scenario_of(pairs, concurrent))};
-    for (const PairCandidates& pair : pairs) result.choices.push_back(pair.choice());
-    return result;
+ListSearch::Choices ListSearch::choices() const {
+    return mapped(pairs_, &PairCandidates::choice);
 }
 
-ListWay ListSearch::way_or_never(const std::vector<PairCandidates>& pairs, bool concurrent) const {
-    try {
-        return way(pairs, concurrent);
-    } catch (const UserError&) {  // kernels that poll flags keep the compute units of another pair's copies
-        return {{}, concurrent, {never, {}, {}}};
+std::vector<ListWay> ListSearch::ways(const std::vector<Choices>& all, bool concurrent) {
+    std::vector<Seconds*> unknown;
+    std::vector<const Choices*> of;
+    for (const Choices& choices : all) {
+        const auto [found, is_new] = known_.try_emplace({concurrent, choices}, never);
+        if (!is_new) continue;
+        unknown.push_back(&found->second);
+        of.push_back(&choices);
     }
+    tbb::parallel_for(std::size_t{0}, unknown.size(), [&](std::size_t i) {
+        try {
+            Scenario one = scenario_of(*of[i], concurrent);
+            // Orders that many GPUs draw even out: which way is fastest shows in one of them.
+            if (one.machine->topology.gpus() >= many_gpus) one.seeds = 1;
+            *unknown[i] = makespan_of(one);
+        } catch (const UserError&) {
+            // Kernels that poll flags keep the compute units of another pair's copies.
+        }
+    });
+    return mapped(all, [&](const Choices& choices) {
+        return ListWay{choices, concurrent, known_.at({concurrent, choices})};
+    });
 }
 
 void ListSearch::choose_whole(PairCandidates& pair) const {
@@ -83,46 +99,61 @@ void ListSearch::choose_whole(PairCandidates& pair) const {
         pair.choose(label_);
 }
 
+ListSearch::Choices ListSearch::whole_but(const std::string& label) const {
+    std::vector<PairCandidates> pairs = pairs_;
+    for (PairCandidates& pair : pairs) {
+        if (pair.empty()) continue;
+        choose_whole(pair);
+        pair.choose(label);
+    }
+    return mapped(pairs, &PairCandidates::choice);
+}
+
 void ListSearch::find_whole() {
-    const auto with = [&](bool own_serial) {
-        own_serial_ = own_serial;
-        std::vector<PairCandidates> pairs = pairs_;
-        for (PairCandidates& pair : pairs)
-            if (!pair.empty()) choose_whole(pair);
-        return way(pairs, false);
-    };
-    whole_ = with(true);
+    own_serial_ = true;
+    const Choices own = whole_but("");
+    own_serial_ = false;
+    const Choices as_the_list = whole_but("");
     const bool all_have_it = std::ranges::all_of(
         pairs_, [&](const PairCandidates& pair) { return pair.empty() || pair.find(label_); });
-    if (!all_have_it) return;  // a group between nodes, where the library does not go
-    ListWay as_the_list = with(false);
-    own_serial_ = whole_.run.makespan < as_the_list.run.makespan;
-    if (!own_serial_) whole_ = std::move(as_the_list);
+    // Not all: a group between nodes, where the library does not go.
+    std::vector<Choices> tried{own};
+    if (all_have_it) tried.push_back(as_the_list);
+    const std::vector<ListWay> both = ways(tried, false);
+    own_serial_ = !all_have_it || both.front().makespan < both.back().makespan;
+    whole_ = own_serial_ ? both.front() : both.back();
+}
+
+Seconds ListSearch::alone(const Choices& choices) const {
+    Seconds sum;
+    for (std::size_t i = 0; i < pairs_.size(); ++i)
+        if (!pairs_[i].empty()) sum += pairs_[i].ranked()[choices[i]].makespan;
+    return sum;
+}
+
+bool ListSearch::is_behind_whole(const Choices& choices) const {
+    constexpr double between_pairs = 0.02;  // of a list: what pairs may gain from those beside them
+    return serial_.machine->topology.gpus() >= many_gpus &&
+           alone(choices) > alone(whole_.choices) + between_pairs * whole_.makespan;
 }
 
 void ListSearch::find_uniform() {
     uniform_ = whole_;
     uniform_label_ = label_;
-    const auto with = [&](const std::string& label) {
-        std::vector<PairCandidates> pairs = pairs_;
-        for (PairCandidates& pair : pairs) {
-            if (pair.empty()) continue;
-            choose_whole(pair);
-            pair.choose(label);
-        }
-        return pairs;
-    };
     std::vector<RankedCandidate> all;
     for (const PairCandidates& pair : pairs_) append(all, pair.ranked());
-    for (const RankedCandidate& one : one_of_each_choice(all)) {
-        const std::string label = one.candidate.label();
-        ListWay way_with = way_or_never(with(label), false);
-        if (way_with.run.makespan >= uniform_.run.makespan) continue;
-        uniform_ = std::move(way_with);
-        uniform_label_ = label;
+    std::vector<std::string> labels =
+        mapped(one_of_each_choice(all), [](const RankedCandidate& one) { return one.candidate.label(); });
+    std::erase_if(labels, [&](const std::string& label) { return is_behind_whole(whole_but(label)); });
+    const std::vector<ListWay> tried =
+        ways(mapped(labels, [&](const std::string& label) { return whole_but(label); }), false);
+    for (std::size_t i = 0; i < tried.size(); ++i) {
+        if (tried[i].makespan >= uniform_.makespan) continue;
+        uniform_ = tried[i];
+        uniform_label_ = labels[i];
     }
-    ListWay as_data_allow = way_or_never(with(uniform_label_), true);
-    if (as_data_allow.run.makespan < uniform_.run.makespan) uniform_ = std::move(as_data_allow);
+    const ListWay as_data_allow = way(whole_but(uniform_label_), true);
+    if (as_data_allow.makespan < uniform_.makespan) uniform_ = as_data_allow;
 }
 
 void ListSearch::descend() {
@@ -134,14 +165,17 @@ void ListSearch::descend() {
 bool ListSearch::improve(std::size_t index) {
     PairCandidates& pair = pairs_[index];
     if (pair.empty()) return false;
-    std::vector<Other> tried{{pair.choice(), best_.run.makespan}};
     const std::size_t before = pair.choice();
+    std::vector<Choices> changed;
     for (const std::size_t other : pair.alternatives(label_)) {
         if (other == before) continue;
-        pair.choose(other);
-        ListWay changed = way_or_never(pairs_, best_.concurrent);
-        tried.push_back({other, changed.run.makespan});
-        if (changed.run.makespan < best_.run.makespan) best_ = std::move(changed);
+        changed.push_back(choices());
+        changed.back()[index] = other;
+    }
+    std::vector<Other> tried{{before, best_.makespan}};
+    for (const ListWay& one : ways(changed, best_.concurrent)) {
+        tried.push_back({one.choices[index], one.makespan});
+        if (one.makespan < best_.makespan) best_ = one;
     }
     pair.choose(best_.choices[index]);
     others_[index].reset();

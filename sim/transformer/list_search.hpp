@@ -1,5 +1,7 @@
 #pragma once
 
+#include <map>
+
 #include "sim/transformer/pair_candidates.hpp"
 
 namespace overlap {
@@ -24,11 +26,11 @@ struct ListRun {
 /// Throws UserError.
 ListRun run_list(const Scenario& scenario);
 
-/// A choice for every pair of a list, and the run of the list with these choices.
+/// A choice for every pair of a list, and how long the list takes with these choices.
 struct ListWay {
     std::vector<std::size_t> choices;  ///< by pair, of PairCandidates; 0 where a pair has no candidate
     bool concurrent = false;           ///< operators outside of pairs wait for their data only
-    ListRun run;
+    Seconds makespan;
 };
 
 /// Searches schedules for the pairs of a list with which the whole list is fastest.
@@ -64,12 +66,20 @@ public:
     Scenario scenario(const ListWay& way) const;
 
 private:
-    Scenario scenario_of(const std::vector<PairCandidates>& pairs, bool concurrent) const;
-    /// Throws UserError if the list cannot run.
-    ListWay way(const std::vector<PairCandidates>& pairs, bool concurrent) const;
-    /// As way(), but a list that cannot run takes for ever: choices that run alone may deadlock beside one another.
-    ListWay way_or_never(const std::vector<PairCandidates>& pairs, bool concurrent) const;
+    using Choices = std::vector<std::size_t>;
+    Scenario scenario_of(const Choices& choices, bool concurrent) const;
+    Choices choices() const;
+    /// Ways with these choices, which are simulated side by side. A list that cannot run takes for ever: choices that
+    /// run alone may deadlock beside one another.
+    std::vector<ListWay> ways(const std::vector<Choices>& all, bool concurrent);
+    ListWay way(const Choices& choices, bool concurrent) { return ways({choices}, concurrent).front(); }
     void choose_whole(PairCandidates& pair) const;
+    /// Every operator whole, but for the pairs that have a candidate of that label.
+    Choices whole_but(const std::string& label) const;
+    /// What the pairs take alone by these choices, one after another.
+    Seconds alone(const Choices& choices) const;
+    /// Whether a list of many GPUs cannot be faster than whole(): one after another, its pairs alone are not.
+    bool is_behind_whole(const Choices& choices) const;
     void find_whole();
     void find_uniform();
     void descend();
@@ -82,6 +92,7 @@ private:
     bool own_serial_ = false;
     ListWay whole_, uniform_, best_;
     std::vector<std::optional<Other>> others_;
+    std::map<std::pair<bool, Choices>, Seconds> known_;  ///< makespans of ways that were simulated
 };
 
 }  // namespace overlap

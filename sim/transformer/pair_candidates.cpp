@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "sim/core/ranges.hpp"
+
 namespace overlap {
 namespace {
 
@@ -23,7 +25,23 @@ PairCandidates::PairCandidates(std::size_t first, const RankGroup& group, Scenar
          {candidates_for(alone_.workload, topology), library_candidates(alone_.workload, topology)})
         for (const Candidate& one : some)
             if (allowed.has(one) && (all || stands_for_others(one))) candidates.push_back(one);
-    ranked_ = overlap::ranked(alone_, candidates);
+    rank(candidates);
+}
+
+void PairCandidates::rank(const std::vector<Candidate>& candidates) {
+    constexpr int coarse = 2;         // chunks
+    constexpr double far_behind = 2;  // times the fastest, where finer pieces take longer still
+    std::vector<Candidate> first, finer;
+    const bool many = alone_.machine->topology.gpus() >= many_gpus;
+    for (const Candidate& one : candidates) (many && one.chunks > coarse ? finer : first).push_back(one);
+    ranked_ = overlap::ranked(alone_, first);
+    std::erase_if(finer, [&](Candidate one) {
+        one.chunks = coarse;
+        const auto found = std::ranges::find(ranked_, one, &RankedCandidate::candidate);
+        return found != ranked_.end() && found->makespan > far_behind * ranked_.front().makespan;
+    });
+    append(ranked_, overlap::ranked(alone_, finer));
+    std::ranges::stable_sort(ranked_, {}, &RankedCandidate::makespan);
 }
 
 std::vector<std::size_t> PairCandidates::alternatives(const std::string& serial) const {

@@ -5,6 +5,9 @@
 
 namespace overlap {
 
+/// From this many GPUs on, ways that are far behind are not cut finer, or simulated in the list.
+inline constexpr int many_gpus = 32;
+
 /// A pair of a list and the candidates for it, fastest alone first.
 class PairCandidates {
 public:
@@ -44,6 +47,8 @@ public:
     std::optional<std::pair<std::string, Seconds>> decided_by(Baselines& baselines) const;
 
 private:
+    /// All candidates; of many GPUs, those of several chunks only where two are not far behind.
+    void rank(const std::vector<Candidate>& candidates);
     /// The fastest candidate of which `fits` is true.
     template <class Fits>
     std::optional<std::size_t> first_that(Fits fits) const;

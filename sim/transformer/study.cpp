@@ -30,8 +30,11 @@ private:
         ListSearch search(serial, list.serial, candidates_of(serial, list));
         list.own_serial = search.own_serial();
         list.uniform_label = search.uniform_label();
-        const ListRun whole = run_of(search, search.whole(), cool, list.steady_whole);
-        ListRun cut = run_of(search, search.best(), cool, list.steady_cut);
+        const ListRun whole = run_of(search.scenario(search.whole()), cool, list.steady_whole);
+        const bool cuts = search.best().choices != search.whole().choices || search.best().concurrent;
+        ListRun cut = whole;
+        list.steady_cut = list.steady_whole;
+        if (cuts) cut = run_of(search.scenario(search.best()), cool, list.steady_cut);
         if (cut.makespan > whole.makespan) {  // the power limit takes more than overlap gains
             search.take_whole();
             cut = whole;
@@ -45,7 +48,7 @@ private:
         list.cut = cut.makespan;
         list.exposed_whole = whole.exposed;
         list.exposed_cut = cut.exposed;
-        list.uniform = cut.makespan * (search.uniform().run.makespan / search.best().run.makespan);
+        list.uniform = cut.makespan * (search.uniform().makespan / search.best().makespan);
         describe(search, list);
         add_times(whole, cut, list);
         return list;
@@ -70,12 +73,13 @@ private:
     }
 
     /// A way that was found, at its own clock.
-    ListRun run_of(const ListSearch& search, const ListWay& way, const std::shared_ptr<const Machine>& cool,
+    ListRun run_of(Scenario way, const std::shared_ptr<const Machine>& cool,
                    std::optional<SteadyState>& steady) const {
-        if (options_.clock != StepClock::settled) return way.run;
-        const Scenario scenario = at_its_clock(search.scenario(way), cool);
-        steady = scenario.steady;
-        return run_list(scenario);
+        if (options_.clock == StepClock::settled) {
+            way = at_its_clock(std::move(way), cool);
+            steady = way.steady;
+        }
+        return run_list(way);
     }
 
     RunConfig config_of(const Workload& workload) const {
@@ -171,7 +175,7 @@ private:
             row.gain = candidates.gain();
             if (other) {
                 row.next = candidates.candidate(other->candidate);
-                row.margin = other->makespan / search.best().run.makespan - 1;
+                row.margin = other->makespan / search.best().makespan - 1;
             }
             if (const auto own = candidates.fastest_serial(); own && list.own_serial)
                 row.own_serial = candidates.candidate(*own);
