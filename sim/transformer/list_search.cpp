@@ -80,7 +80,7 @@ std::vector<ListWay> ListSearch::ways(const std::vector<Choices>& all, bool conc
         try {
             Scenario one = scenario_of(*of[i], concurrent);
             // Orders that many GPUs draw even out: which way is fastest shows in one of them.
-            if (one.machine->topology.gpus() >= many_gpus) one.seeds = 1;
+            if (one.machine->topology.gpus() >= many_gpus) one.settings.seeds = 1;
             *unknown[i] = makespan_of(one);
         } catch (const UserError&) {
             // Kernels that poll flags keep the compute units of another pair's copies.
