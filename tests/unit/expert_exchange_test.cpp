@@ -90,11 +90,11 @@ TEST_CASE("a list's all-to-all by DeepEP takes its time, and SMs, and no schedul
     CHECK(read_workload({to_json(workload), "again"}).content == workload.content);
     const CostModels models{std::vector<std::string>()};
     const Machine machine = shipped_machine("h200_8");
-    CollectiveKernelWork work{
-        .kind = CollectiveKind::all_to_all,
-        .kernel = CollectiveKernel::deepep,
-        .exchange =
-            std::get<CollectiveWork>(std::get<std::vector<Operator>>(workload.content)[1].work).exchange};
+    CollectiveKernelWork work;
+    work.kind = CollectiveKind::all_to_all;
+    work.kernel = CollectiveKernel::deepep;
+    work.exchange =
+        std::get<CollectiveWork>(std::get<std::vector<Operator>>(workload.content)[1].work).exchange;
     const Cost cost = models.cost(Task{work}, machine);
     const ExchangeParameters& p = machine.calibration.kernels.exchange.at("deepep_combine");
     CHECK(isolated_body(cost, machine.resources) == estimate_exchange(work.exchange, {8, 1}, p));
