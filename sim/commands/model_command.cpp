@@ -305,6 +305,13 @@ void execute_serve(const ModelFlags& flags, const ConfigFolder& folder) {
                         " is not for --phase serve (allowed: text, json)");
     StudyOptions options = options_of(flags);
     Resolver resolver(folder);
+    const Machine machine = folder.machine(flags.topology, WhatIf(options.run.what_if, flags_place));
+    const Parallelism spread = spread_of(flags.request, machine.topology.gpus());
+    if (spread.experts == 1 && spread.data > 1)
+        throw UserError(flags_place + ": --tp " + std::to_string(spread.tensor) + " leaves " +
+                        std::to_string(spread.data) +
+                        " copies of the model, --phase serve is for one: a topology of " +
+                        std::to_string(spread.tensor) + " GPUs");
     const ServeLoad load = flags.load.value_or(ServeLoad{});
     const auto report_of = [&](StepShape step) {
         ModelFlags one = flags;
@@ -316,7 +323,6 @@ void execute_serve(const ModelFlags& flags, const ConfigFolder& folder) {
         return report;
     };
     Served served{load, report_of(decode_of(load, {})), report_of(prefill_of(load, {}))};
-    const Machine machine = folder.machine(flags.topology, WhatIf(options.run.what_if, flags_place));
     served.fitting = fitting_sequences(load, served.decode.model, served.decode.steps.front().shape,
                                        machine.topology.device().hbm_capacity);
     if (served.fitting < load.concurrency)

@@ -40,6 +40,7 @@ class Serving(SimTestCase):
             (["--phase", "serve", "--html", "page.html"], "writes no file"),
             (["--phase", "serve", "--format", "csv"], "allowed: text, json"),
             (["--phase", "decode", "--concurrency", "8"], "are for --phase serve"),
+            (["--phase", "serve", "--tp", "1"], "--tp 1 leaves 2 copies of the model"),
         ]:
             self.assert_refused([*MODEL, *flags], message)
         self.assert_refused(["sensitivity", *MODEL, "--phase", "serve"], "prefill or decode")
