@@ -266,6 +266,8 @@ Json model_schema(const Families& families) {
             keys[name] = keys[key.key()];
             keys[name]["description"] = "The same as " + key.key() + ".";
         }
+    keys["quantization_config"] = {{"description", "How weights are stored, as quantisers write it."},
+                                   {"type", "object"}};
     for (const char* key : {"hidden_act", "activation_function"})
         keys[key] = {{"description", "Activation; does not change operators."}, {"type", "string"}};
     return schema;

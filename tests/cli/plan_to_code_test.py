@@ -116,7 +116,7 @@ class PlanToCode(SimTestCase):
     def test_searched_plans(self):
         for pair in ([], ["--collective", "reduce_scatter", "--order", "gemm_first"]):
             self.output("search", "--topology", "h200_2", "--gemm", "10240x1280x8192", "--draws", "50", "--executable", "replay",
-                        "--agent", "dma", "--save", "plan.json.gz", *pair)
+                        "--agent", "dma", "--vary", "sizes,merging,order,direction,streams", "--save", "plan.json.gz", *pair)
             self.assert_compiles(self.code("plan.json.gz").stdout)
             self.code("plan.json.gz", "--to", "pytorch", "--out", "script.py")
             script = (self.folder / "script.py").read_text(encoding="utf-8")

@@ -85,8 +85,8 @@ TEST_CASE("runs that share the memory have their part of it each", "[budget]") {
 
 TEST_CASE("the memory of a run is no more than estimated, and no less than a third", "[budget]") {
     // Pushes by engines of unspecified order: every GPU is built and simulated.
-    RunConfig config = config_of("h100_64_rail", "hierarchical_chunked",
-                                 {{"chunks", 192}, {"agent", "dma"}, {"transfer", "push"}});
+    RunConfig config =
+        config_of("gb200_72", "hetero_unfused_1d", {{"chunks", 24}, {"agent", "dma"}, {"transfer", "push"}});
     config.seeds = 1;
     const Scenario scenario = resolved(config);
     const RunBudget budget = budget_of(scenario, gigabytes(100));
