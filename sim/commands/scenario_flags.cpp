@@ -129,7 +129,7 @@ CLI::Option* add_topology_flags(CLI::App& app, std::string& topology, const std:
                if (topology.empty()) return;  // needs() says so
                topology = ConfigFolder::standard().clusters().name_of(topology, nodes, command_line + ": ");
            },
-           "Nodes of a cluster: --topology NAME --nodes 16, NAME as sim list topologies has clusters")
+           "Nodes of the cluster that --topology names (see: sim list topologies)")
         ->needs(option);
     return option;
 }
