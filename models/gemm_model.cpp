@@ -22,15 +22,12 @@ GemmEstimate estimate_of(const GemmShape& shape, Problem problem, const GemmPara
                  reduction = reduction_time(problem, p, chosen);
     const double body = quantise + (smooth_max(compute, memory, p.overlap_exponent) + reduction);
     const double quantised = quantise > 0 ? unquantised_bytes(problem) + problem.a : 0;
-    const auto slowed_after = [&](double hot) {
-        return 1 + p.sustained.slowdown * hot / (hot + p.sustained.time.si());
-    };
-    // The power cap lowers the clock of the units, not that of memory. Fits without `memory_start` have it in the whole body
-    // as far as a GEMM heats itself.
-    const double own = p.memory.start.si() > 0 ? 1 : slowed_after(body);
-    const double slowed = slowed_after(std::max(body, busy)) / own;
-    const double whole =
-        own * (quantise + smooth_max(compute * slowed, memory, p.overlap_exponent) + reduction);
+    const double hot = std::max(body, busy);
+    const double slowed = 1 + p.sustained.slowdown * hot / (hot + p.sustained.time.si());
+    // The power cap lowers the clock of the units, not that of memory. Fits without `memory.start` slow both.
+    const double whole = p.memory.start.si() > 0
+                             ? quantise + smooth_max(compute * slowed, memory, p.overlap_exponent) + reduction
+                             : body * slowed;
     const double full = std::floor(chosen.waves);
     const double tiles = problem.batch * chosen.rows * chosen.columns * chosen.split;
     // Before the last wave

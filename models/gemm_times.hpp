@@ -13,7 +13,7 @@ namespace overlap {
 struct ByShape {
     bool operator()(const GemmShape& a, const GemmShape& b) const {
         const auto key = [](const GemmShape& s) {
-            return std::tuple(s.dtype, s.accumulate, s.n, s.k, s.m, s.batch);
+            return std::tuple(s.dtype, s.weight_bits, s.accumulate, s.n, s.k, s.m, s.batch);
         };
         return key(a) < key(b);
     }

@@ -18,7 +18,7 @@
 namespace overlap {
 namespace {
 
-/// What is asked for GEMMs of a file instead of a workload.
+/// What --table and --emit are for: a list of GEMMs or a model instead of a workload.
 struct ForGemms {
     bool table = false;
     std::string gemms, model, header, emit;

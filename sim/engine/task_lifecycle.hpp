@@ -27,7 +27,7 @@ namespace overlap {
 ///     void hold(const Hold&);
 ///     void give_back(const Hold&);
 ///
-/// run_body() ends in a EventKind::body with the version that the body has then. Pace: what the engine keeps for
+/// run_body() ends in an EventKind::body with the version that the body has then. Pace: what the engine keeps for
 /// each body.
 template <class Engine, class Pace>
 class TaskLifecycle {

@@ -10,7 +10,7 @@
 namespace overlap {
 
 /// Clusters of nodes that are alike, which clusters.json lists: a name stands for two nodes, and with a number of GPUs
-/// in it for as many nodes as have them ("h100_rail", "h100_128_rail").
+/// in it for as many nodes as have them ("gpu_rail" of "gpu_8", "gpu_128_rail").
 class Clusters {
 public:
     /// The topology file of a node, by its name.
@@ -31,7 +31,7 @@ private:
         std::string name, node, description;
         Json rails;  ///< its network, as in a topology file
     };
-    /// "h100_rail" and the "128" of "h100_128_rail".
+    /// "gpu_rail" and the "128" of "gpu_128_rail".
     const Cluster* find(const std::string& name, std::string& gpus) const;
     Json node(const Cluster& cluster) const { return node_file_(cluster.node); }
 

@@ -21,8 +21,7 @@ class Pretraining(SimTestCase):
             with self.subTest(row=row):
                 self.assertEqual(row["tokens"], int(row["gbs"]) * int(row["sequence"]))
                 if not row["ep"]:
-                    # NVFP4's recipe also transforms and rounds, which is not modelled.
-                    self.assertLess(abs(row["error"]), 0.165 if row["precision"] == "NVFP4" else 0.10)
+                    self.assertLess(abs(row["error"]), 0.16 if row["precision"] == "NVFP4" else 0.10)
         self.assertLess(pretraining.summary(predicted)["mean"], 8)
 
     def test_a_pipeline_is_told(self):

@@ -109,6 +109,16 @@ TEST_CASE("tiles that are not known, and a masked GEMM's, are the model's") {
     CHECK(std::get<2>(summed_up(claim_of(230, 100))) == 30);  // a mask of all units is none
 }
 
+TEST_CASE("a measured time is not that of the same shape with weights of fewer bits in memory") {
+    const Machine machine = machine_that_knows(2);
+    GemmShape narrow = known;
+    narrow.weight_bits = 4.25;
+    const auto body = [&](const std::vector<std::string>& chosen) {
+        return CostModels(chosen).cost(Task{narrow}, machine).body;
+    };
+    CHECK(body({}) == body({"gemm_tiled"}));
+}
+
 TEST_CASE("nothing but the claim depends on the tiles") {
     Machine machine = machine_that_knows(2);
     const Cost without = CostModels().cost(Task{known}, machine);
