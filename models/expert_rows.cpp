@@ -27,6 +27,18 @@ double power_law(double u, double low, double high, double a) {
     return std::pow((to - from) * u + from, 1 / (1 - a));
 }
 
+/// With ones more for the most loaded experts, the last, or ones less for the least.
+Rows adding_up_to(std::int64_t rows, Rows result) {
+    std::int64_t missing = rows - std::accumulate(result.begin(), result.end(), std::int64_t{0});
+    for (std::size_t i = result.size(); missing > 0; --missing) {
+        ++result[--i];
+        if (i == 0) i = result.size();
+    }
+    for (std::size_t i = 0; missing < 0; i = (i + 1) % result.size())
+        if (result[i] > 0) --result[i], ++missing;
+    return result;
+}
+
 /// From the least to the most loaded expert.
 Rows by_power_law(std::int64_t rows, const ExpertLoad& load) {
     const bool many = rows > load.experts;
@@ -38,14 +50,30 @@ Rows by_power_law(std::int64_t rows, const ExpertLoad& load) {
     const double sum = std::accumulate(shares.begin(), shares.end(), 0.0);
     Rows result;
     for (const double share : shares) result.push_back(std::llround(share / sum * static_cast<double>(rows)));
-    std::int64_t missing = rows - std::accumulate(result.begin(), result.end(), std::int64_t{0});
-    for (std::size_t i = result.size(); missing > 0; --missing) {
-        ++result[--i];
-        if (i == 0) i = result.size();
+    return adding_up_to(rows, std::move(result));
+}
+
+/// Binomial quantiles, from the least to the most loaded expert.
+Rows at_random(std::int64_t rows, const ExpertLoad& load) {
+    const double tokens = std::max(std::round(load.tokens), 1.0);
+    const double share = static_cast<double>(load.choices) / static_cast<double>(load.experts);
+    if (share >= 1) return balanced(rows, load.experts);
+    const double mean = tokens * share, far = 10 * std::sqrt(mean) + 10;
+    double count = std::floor(std::max(mean - far, 0.0));
+    double probability =
+        std::exp(std::lgamma(tokens + 1) - std::lgamma(count + 1) - std::lgamma(tokens - count + 1) +
+                 count * std::log(share) + (tokens - count) * std::log1p(-share));
+    Rows result;
+    double up_to = probability;
+    for (std::int64_t i = 0; i < load.experts; ++i) {
+        const double quantile = (static_cast<double>(i) + 0.5) / static_cast<double>(load.experts);
+        for (; up_to < quantile && count < std::min(tokens, mean + far); ++count) {
+            probability *= (tokens - count) / (count + 1) * share / (1 - share);
+            up_to += probability;
+        }
+        result.push_back(static_cast<std::int64_t>(count));
     }
-    for (std::size_t i = 0; missing < 0; i = (i + 1) % result.size())
-        if (result[i] > 0) --result[i], ++missing;
-    return result;
+    return adding_up_to(rows, std::move(result));
 }
 
 /// Rows of all experts when they are dealt to GPUs in the order of `rows`, and those of the busiest GPU.
@@ -74,8 +102,9 @@ Deal with_busiest_first(Rows rows, std::int64_t ranks) {
 Rows dealt_rows(const ExpertLoad& load) {
     const std::int64_t rows =
         std::max<std::int64_t>(std::llround(load.tokens * static_cast<double>(load.choices)), 1);
-    if (load.imbalance == 0) return with_busiest_first(balanced(rows, load.experts), load.ranks).rows;
-    const Rows all = by_power_law(rows, load);
+    if (load.imbalance == 0 && !load.random)
+        return with_busiest_first(balanced(rows, load.experts), load.ranks).rows;
+    const Rows all = load.random ? at_random(rows, load) : by_power_law(rows, load);
     if (load.ranks == 1) return all;
     constexpr unsigned deals = 9;
     std::vector<Deal> dealt;

@@ -12,12 +12,14 @@ struct ExpertLoad {
     std::int64_t experts = 1;  ///< of all these GPUs
     std::int64_t ranks = 1;    ///< GPUs, each with the same number of experts (EP)
     double imbalance = 0;      ///< exponent a of the power law; 0: balanced
+    bool random = false;       ///< instead of balanced
     friend bool operator==(const ExpertLoad&, const ExpertLoad&) = default;
 };
 
 /// Rows of each expert of the busiest GPU. Their sum over all GPUs is tokens · choices, rounded.
 ///
-/// Balanced: as even as whole rows allow, the remainder spread evenly over the experts. Power law: an expert's share is
+/// Balanced: as even as whole rows allow, the remainder spread evenly over the experts. Random: each token goes to experts
+/// of its own at random, so an expert's rows are binomial; they take the quantiles (i + ½)/experts. Power law: an expert's share is
 /// proportional to x with density x^-a on [1, 0.8 · tokens], or on [0.01, 2] where there are fewer rows than experts
 /// (the definition of the public MoE tables, github.com/ai-dynamo/aiconfigurator, which draws x at random). Here x takes
 /// the quantiles (i + ½)/experts, so that the result is the same each time. Experts are dealt to GPUs at random, nine

@@ -9,8 +9,8 @@
 namespace overlap {
 namespace {
 
-// A grouped GEMM: the rows of each expert are multiplied by that expert's weights, in one kernel. By the fit of the
-// device's MoE kernels; where there is none, a batch of GEMMs of the experts that have rows, each padded to whole
+// A grouped GEMM: the rows of each expert are multiplied by that expert's weights, in one kernel. By the fits of
+// the device's MoE kernels; where there is none, a batch of GEMMs of the experts that have rows, each padded to whole
 // tiles of 64 rows, by the device's GEMM model. The busiest of the GPUs that share the experts is priced.
 class GemmGrouped final : public CostModel {
 public:
@@ -42,21 +42,26 @@ public:
     }
 
 private:
+    /// By the fastest of the fits, as libraries choose their kernels.
     static GroupedEstimate estimate(const GemmShape& shape, int units, bool masked,
-                                    const GemmParameters& gemm, const MoeParameters* fit, Seconds sustained) {
+                                    const GemmParameters& gemm, const std::vector<MoeParameters>& fits,
+                                    Seconds sustained) {
         const ExpertRows rows = rows_of(shape);
-        const auto n = static_cast<double>(shape.n), k = static_cast<double>(shape.k);
-        if (fit != nullptr) {
-            MoeParameters p = *fit;
+        std::optional<GroupedEstimate> best;
+        for (MoeParameters fit : fits) {
             if (masked) {
-                p.peak_rate = p.peak_rate * (units / p.compute_units);
-                p.compute_units = units;
+                fit.peak_rate = fit.peak_rate * (units / fit.compute_units);
+                fit.compute_units = units;
             }
             const double element = weight_bytes(kernel_format(shape.dtype));
             const double weight = shape.weight_bits > 0 ? shape.weight_bits / 8 : element;
-            GroupedEstimate result = estimate_grouped(rows, n, k, {weight, element}, p);
-            result.body += gemm.launch;
-            return result;
+            const GroupedEstimate one = estimate_grouped(
+                rows, static_cast<double>(shape.n), static_cast<double>(shape.k), {weight, element}, fit);
+            if (!best || one.body < best->body) best = one;
+        }
+        if (best) {
+            best->body += gemm.launch;
+            return *best;
         }
         GemmShape batch = shape;
         batch.batch = static_cast<std::int64_t>(std::max(rows.active, 1.0));
@@ -71,17 +76,16 @@ private:
     const GroupedEstimate& remembered(const GemmShape& shape, int units, bool masked,
                                       const Machine& machine) const {
         const GemmParameters& gemm = machine.calibration.gemm_for(shape.dtype);
-        const MoeParameters* fit = find_fit(machine.calibration.kernels.moe, kernel_format(shape.dtype));
+        const std::vector<MoeParameters> fits = grouped_fits(machine.calibration.kernels, shape.dtype);
         for (const Known& known : known_)
             if (known.shape == shape && known.units == units && known.sustained == machine.sustained &&
-                (fit != nullptr ? known.fit == *fit : !known.fit) && known.gemm == gemm)
+                known.fits == fits && known.gemm == gemm)
                 return known.estimate;
         constexpr std::size_t most = 16;
         if (known_.size() == most) known_.clear();
         return known_
-            .emplace_back(Known{shape, units, machine.sustained,
-                                fit != nullptr ? std::optional(*fit) : std::nullopt, gemm,
-                                estimate(shape, units, masked, gemm, fit, machine.sustained)})
+            .emplace_back(Known{shape, units, machine.sustained, fits, gemm,
+                                estimate(shape, units, masked, gemm, fits, machine.sustained)})
             .estimate;
     }
 
@@ -89,7 +93,7 @@ private:
         GemmShape shape;
         int units;
         Seconds sustained;
-        std::optional<MoeParameters> fit;
+        std::vector<MoeParameters> fits;
         GemmParameters gemm;
         GroupedEstimate estimate;
     };

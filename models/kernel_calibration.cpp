@@ -50,6 +50,14 @@ std::string attention_fit(const KernelCalibration& fits, const AttentionCall& ca
     return fits.prefill.contains(alone) ? alone : format;
 }
 
+std::vector<MoeParameters> grouped_fits(const KernelCalibration& fits, DType operands) {
+    std::vector<MoeParameters> result;
+    const std::string format = kernel_format(operands);
+    for (const std::string& name : {format, format + "_min_latency"})
+        if (const MoeParameters* fit = find_fit(fits.moe, name)) result.push_back(*fit);
+    return result;
+}
+
 KernelCalibration read_kernel_calibration(const ConfigFile& file) {
     ConfigObject config = file.view();
     return {read_kernel_group<PrefillParameters>(config, kernel_groups[0]),

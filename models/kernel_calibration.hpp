@@ -33,6 +33,10 @@ inline const std::string kernel_alone = "_kernel", backward_alone = "_kernel_bac
 /// Name of the fit that prices `call`: of the kernel alone where there is one, because lists have rotations apart.
 std::string attention_fit(const KernelCalibration& fits, const AttentionCall& call);
 
+/// The fits of grouped GEMMs on operands of a type: of kernels for many rows, of those for few ("fp4_min_latency"), or of
+/// both.
+std::vector<MoeParameters> grouped_fits(const KernelCalibration& fits, DType operands);
+
 /// The parameters of `format`, or null.
 template <class P>
 const P* find_fit(const std::map<std::string, P>& fits, const std::string& format) {

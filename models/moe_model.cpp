@@ -58,9 +58,9 @@ ExpertRows counted(std::span<const std::int64_t> rows) {
 ExpertRows rows_of(const GemmShape& grouped) {
     const double tokens =
         static_cast<double>(grouped.m) * grouped.group_ranks / static_cast<double>(grouped.group_choices);
-    return counted(expert_rows({tokens, grouped.group_choices,
-                                static_cast<std::int64_t>(grouped.groups) * grouped.group_ranks,
-                                grouped.group_ranks, grouped.imbalance}));
+    return counted(expert_rows(
+        {tokens, grouped.group_choices, static_cast<std::int64_t>(grouped.groups) * grouped.group_ranks,
+         grouped.group_ranks, grouped.imbalance, grouped.group_routing == GroupRouting::random}));
 }
 
 GroupedEstimate estimate_grouped(const ExpertRows& rows, double n, double k, const GroupedBytes& bytes,

@@ -97,9 +97,12 @@ std::vector<std::string> notes_of(const Model& model, const std::vector<StepStud
     if (const std::string how = attention_prices(model, shape, machine, device_file); !how.empty())
         notes.push_back(how);
     if (model.has_experts())
-        notes.push_back(steps.front().shape.imbalance == 0
-                            ? "tokens go to experts evenly (--imbalance 1.2: by a power law)"
-                            : "tokens go to experts by a power law; every GPU is as busy as the busiest");
+        notes.push_back(
+            !steps.front().shape.imbalance
+                ? "each token picks its experts at random (--imbalance 0: evenly, 1.2: by a power law)"
+            : steps.front().shape.imbalance == 0
+                ? "tokens go to experts evenly (--imbalance 1.2: by a power law)"
+                : "tokens go to experts by a power law; every GPU is as busy as the busiest");
     const bool unpaired =
         steps.front().shape.spread.gpus > 1 && std::ranges::any_of(steps, [](const StepStudy& step) {
             return std::ranges::all_of(step.lists, [](const ListStudy& list) {

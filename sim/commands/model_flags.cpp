@@ -100,7 +100,7 @@ std::shared_ptr<ModelFlags> add_model_flags(CLI::App& app) {
     command
         ->add_option(
             "--imbalance", flags->request.imbalance,
-            "Exponent of the power law by which tokens go to experts, such as 1.2; default 0: evenly")
+            "Exponent of the power law by which tokens go to experts, such as 1.2; 0: evenly; default: each token's at random")
         ->check(CLI::Range(0.0, 10.0));
     CLI::Option* all_to_all =
         command

@@ -140,6 +140,12 @@ void add_what_if_flag(CLI::App& app, std::vector<std::string>& what_ifs) {
                    "device.dma.peer_engines=4; or multiply it, such as topology.fabric.0.bandwidth_GBps=2x; "
                    "repeatable")
         ->take_all();
+    // Values are set in the order in which options were added.
+    app.add_option_function<std::string>(
+        "--library",
+        [&what_ifs](const std::string& name) { what_ifs.push_back("device.gemm_library=" + name); },
+        "Whose GEMMs to price, of those that the device's calibration has (gemm_libraries); as --what-if "
+        "device.gemm_library=NAME");
 }
 
 void add_host_flags(CLI::App& app, std::string& host, bool& steady) {

@@ -12,6 +12,10 @@
 
 namespace overlap {
 
+/// How rows go to the groups of a grouped GEMM: as evenly as whole rows can, or each token to groups of its own at random.
+enum class GroupRouting : std::uint8_t { even, random };
+inline const std::array<std::string, 2> group_routing_names{"even", "random"};
+
 /// C[M,N] = A[M,K] · B[K,N], row-major; dimensions of one GPU. A batch is several such GEMMs, each with its
 /// own operands, in one kernel.
 struct GemmShape {
@@ -26,8 +30,9 @@ struct GemmShape {
     std::int32_t groups = 1;
     std::int32_t group_ranks = 1;    ///< GPUs with `groups` groups each, over which all rows are spread (EP)
     std::int32_t group_choices = 1;  ///< groups that each token goes to (top k)
+    GroupRouting group_routing = GroupRouting::even;
     double imbalance =
-        0;  ///< exponent of the power law of rows over groups (models/expert_rows.hpp); 0: balanced
+        0;  ///< exponent of a power law of rows over groups instead (models/expert_rows.hpp); 0: none
     double weight_bits = 0;  ///< of an element of B in memory, with its share of scales; 0: those of dtype
 
     Flops flops() const {

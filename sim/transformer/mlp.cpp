@@ -8,17 +8,20 @@ namespace {
 /// How rows are divided among experts: groups of a GEMM. None for an MLP that all rows go through.
 struct Groups {
     Whole of_gpu = 1, ranks = 1, chosen = 1;
-    double imbalance = 0;
-    double weight_bits = 0;  ///< of experts alone
+    std::optional<double> imbalance = {};
+    double weight_bits = 0;              ///< of experts alone
+    std::optional<DType> operands = {};  ///< of experts alone
 };
 
 GemmShape grouped(GemmShape gemm, const Groups& groups) {
     if (groups.weight_bits > 0) gemm.weight_bits = groups.weight_bits;
+    gemm.dtype = groups.operands.value_or(gemm.dtype);
     if (groups.of_gpu == 1) return gemm;
     gemm.groups = narrowed<std::int32_t>(groups.of_gpu, "the number of experts of a GPU");
     gemm.group_ranks = narrowed<std::int32_t>(groups.ranks, "the number of GPUs with experts");
     gemm.group_choices = narrowed<std::int32_t>(groups.chosen, "the number of experts of a token");
-    gemm.imbalance = groups.imbalance;
+    gemm.imbalance = groups.imbalance.value_or(0);
+    if (!groups.imbalance) gemm.group_routing = GroupRouting::random;
     return gemm;
 }
 
@@ -49,7 +52,8 @@ void add_experts(const Model& model, const ExpertsShape& experts, const StepShap
     const std::size_t router =
         list.add("router", list.gemm(rows, experts.count + experts.idle, model.hidden), {input});
     const bool quantised = step.stored.only_experts && step.phase != Phase::training;
-    const double weight_bits = quantised ? step.stored.bits_beside(step.dtype) : 0;
+    const DType operands = quantised ? step.stored.operands : step.dtype;
+    const double weight_bits = quantised ? step.stored.bits_beside(operands) : 0;
     std::vector<std::size_t> results;
     if (experts.shared_width > 0) {
         add_projections(model, "shared_", rows, model.hidden, experts.shared_width / parts, {input}, list);
@@ -85,9 +89,9 @@ void add_experts(const Model& model, const ExpertsShape& experts, const StepShap
                 ? Whole(std::llround(static_cast<double>(rows) * dispatch.exchange.copies_to(spread.experts)))
                 : chosen;
         if (once) arrived = list.add("permute", list.streams(received * columns, chosen * columns));
-        add_projections(
-            model, "expert_", chosen, columns, experts.width, {arrived}, list,
-            {experts.count / spread.experts, spread.experts, experts.chosen, step.imbalance, weight_bits});
+        add_projections(model, "expert_", chosen, columns, experts.width, {arrived}, list,
+                        {experts.count / spread.experts, spread.experts, experts.chosen, step.imbalance,
+                         weight_bits, operands});
         if (once) list.add("unpermute", list.streams(chosen * columns, received * columns));
         list.add("combine", all_to_all(ExchangePhase::combine));
         if (step.deepep_sms) summed = rows;
@@ -95,7 +99,7 @@ void add_experts(const Model& model, const ExpertsShape& experts, const StepShap
         const std::size_t sorted =
             list.add("permute", list.streams(rows * columns, chosen * columns), {sent});
         add_projections(model, "expert_", chosen, columns, experts.width / parts, {sorted}, list,
-                        {experts.count, 1, experts.chosen, step.imbalance, weight_bits});
+                        {experts.count, 1, experts.chosen, step.imbalance, weight_bits, operands});
     }
     results.push_back(list.last());
     const Whole shared = experts.shared_width > 0 && !latent ? rows : Whole(0);

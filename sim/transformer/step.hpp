@@ -65,7 +65,8 @@ struct StepShape {
     std::int64_t sequence = 4096;  ///< tokens of a sequence; decode: tokens of its context
     DType dtype = DType::bf16;
     Parallelism spread = {};
-    double imbalance = 0;      ///< exponent of the power law by which tokens go to experts; 0: balanced
+    /// Exponent of the power law by which tokens go to experts; 0: evenly; none: each token's at random.
+    std::optional<double> imbalance = {};
     WeightFormat stored = {};  ///< of the layers' weights in memory, and of caches, in inference
     Recompute recompute = Recompute::none;
     Pipeline pipeline = {};    ///< `tokens` are those of one micro-batch of each copy of the model

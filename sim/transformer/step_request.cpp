@@ -144,10 +144,12 @@ void take_operands(const std::string& dtype, const Machine& machine, StepRequest
     request.stored = format;
     const DeviceSpec& device = machine.topology.device();
     const bool has_rate = machine.calibration.gemm.contains(format.operands);
-    request.dtype = format.only_experts || !has_rate ? DType::bf16 : format.operands;
+    if (!has_rate) request.stored.operands = DType::bf16;
+    request.dtype = format.only_experts ? DType::bf16 : request.stored.operands;
     std::string note = std::string(format.only_experts ? "experts' " : "") + "weights in " + format.name +
                        " (" + (dtype.empty() ? "quantization_config" : "--dtype") + "): memory by that";
-    note += ", GEMMs in " + name_of(request.dtype);
+    note += std::string(", ") + (format.only_experts ? "their " : "") + "GEMMs in " +
+            name_of(request.stored.operands);
     if (!has_rate) note += ", as " + device.name + " has no rate for " + name_of(format.operands);
     model.notes.push_back(note);
 }

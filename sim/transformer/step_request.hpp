@@ -17,7 +17,7 @@ struct StepRequest {
     std::optional<std::int64_t> sequence;
     std::optional<int> tensor, experts, data;
     bool sequence_parallel = false, sharded = false;
-    double imbalance = 0;
+    std::optional<double> imbalance;
     int context = 1;
     Pipeline pipeline = {};  ///< its number of micro-batches follows from the two below
     Recompute recompute = Recompute::none;

@@ -12,7 +12,7 @@ namespace overlap {
 struct WeightFormat {
     std::string name;              ///< as the field calls it: "fp8_block"; empty: as the step computes
     double bits = 0;               ///< of a weight with its share of scales
-    DType operands = DType::bf16;  ///< of GEMMs on such weights
+    DType operands = DType::bf16;  ///< of GEMMs on such weights, where the device has them
     bool only_experts = false;     ///< the others are in 16 bits
     bool fp8_caches = false;       ///< keys and values are in 8 bits
 

@@ -11,6 +11,9 @@ constexpr Range dimension{1, 1e9};
 InputKeys<GemmShape> gemm_keys() {
     using G = GemmShape;
     constexpr auto of_groups = [](const G& gemm) { return gemm.groups > 1; };
+    constexpr auto of_random_groups = [](const G& gemm) {
+        return gemm.groups > 1 && gemm.group_routing == GroupRouting::random;
+    };
     static const std::vector<InputKey<G>> keys{
         field<&G::m>("m", "Rows of A and C, after the gather.").plain_in(dimension),
         field<&G::n>("n", "Columns of B and C on one GPU.").plain_in(dimension),
@@ -19,7 +22,8 @@ InputKeys<GemmShape> gemm_keys() {
         InputKey<G>(field<&G::groups>("groups", "Above 1: a grouped GEMM, whose m rows are divided among so many matrices B, the experts of one GPU.").plain_in({1, 65536}).optional()).written_if(of_groups),
         InputKey<G>(field<&G::group_ranks>("group_ranks", "GPUs that have so many groups each (expert parallelism); the busiest is priced.").plain_in({1, 65536}).optional().only_with("groups")).written_if(of_groups),
         InputKey<G>(field<&G::group_choices>("group_choices", "Groups that each token goes to (top k).").plain_in({1, 65536}).optional().only_with("groups")).written_if(of_groups),
-        InputKey<G>(field<&G::imbalance>("imbalance", "Exponent of the power law by which rows are spread over groups; 0: evenly.").plain_in({0, 10}).optional().only_with("groups")).written_if(of_groups),
+        InputKey<G>(plain_field<&G::group_routing>("group_routing", group_routing_names, "even: as many rows for each group as whole rows allow (default). random: each token picks its groups at random, so that of few tokens some groups get none.").optional().only_with("groups")).written_if(of_random_groups),
+        InputKey<G>(field<&G::imbalance>("imbalance", "Exponent of a power law by which rows are spread over groups, instead of group_routing; 0: none.").plain_in({0, 10}).optional().only_with("groups")).written_if(of_groups),
         InputKey<G>(field<&G::weight_bits>("weight_bits", "Bits of an element of B in memory, with its share of scales, where the kernel widens it: 4.25 of MXFP4. Default: those of dtype.").plain_in({1, 64}).optional()).written_if([](const G& gemm) { return gemm.weight_bits > 0; }),
         InputKey<G>(field<&G::batch>("batch", "GEMMs in one kernel, each with its own operands.").plain_in(dimension).optional()).written_if([](const G& gemm) { return gemm.batch > 1; })};
     return keys;

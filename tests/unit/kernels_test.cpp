@@ -84,6 +84,24 @@ TEST_CASE("tokens go to experts evenly or by a power law, and the busiest GPU is
     CHECK(cases == 15);
 }
 
+TEST_CASE("tokens that pick their experts at random leave experts out") {
+    const auto at_random = [](double tokens, std::int64_t choices, std::int64_t experts) {
+        const Rows rows = expert_rows({tokens, choices, experts, 1, 0, true});
+        CHECK(std::accumulate(rows.begin(), rows.end(), std::int64_t{0}) ==
+              choices * static_cast<std::int64_t>(tokens));
+        return rows;
+    };
+    // An expert of 256 is none of the 8 of a token with 31/32, none of 32 tokens' with (31/32)^32 = 0.362: 93 of 256.
+    CHECK(counted(at_random(32, 8, 256)).active == Approx(163).margin(1));
+    // One token has 8 experts, and each token all of 8.
+    CHECK(counted(at_random(1, 8, 256)).active == 8);
+    CHECK(at_random(5, 8, 8) == Rows(8, 5));
+    // Of many rows they are normal: mean 31,250, deviation 174; the last of 256 quantiles is at 2.886 deviations.
+    const Rows many = at_random(1e6, 8, 256);
+    CHECK(many.back() == Approx(31'250 + 2.886 * 174).margin(5));
+    CHECK(many.front() == Approx(31'250 - 2.886 * 174).margin(5));
+}
+
 TEST_CASE("a grouped GEMM pads each expert's rows to tiles and reads the weights of experts with rows") {
     // 64 and 65 rows are 1 + 2 tiles of 64, times 2 of 128 columns. A tile takes 2 · 64 · 128 · (1000 + 24) FLOPs at 1
     // TFLOP/s: 16.777 us, and 6 tiles are less than a wave.
@@ -308,6 +326,25 @@ TEST_CASE("attention and grouped GEMMs of a list are read, written and priced") 
     one.groups = 1;
     CHECK(alone(grouped) > alone(even));
     CHECK(alone(even) > alone(one));
+    // Of 8 experts, of which each of 4 tokens picks 2 at random, 2.5 get none.
+    GemmShape few = even, random_few = even;
+    few.m = random_few.m = 8;
+    random_few.group_routing = GroupRouting::random;
+    CHECK(alone(random_few) < 0.8 * alone(few));
+    // The faster of two kernels: that for few rows, and that for many.
+    for (const std::int64_t m : {8, 100'000}) {
+        GemmShape narrow = even;
+        narrow.m = m;
+        narrow.dtype = DType::fp4;
+        const auto by = [&](const std::string& fit) {
+            return estimate_grouped(rows_of(narrow), 2048, 4096, {weight_bytes("fp4"), weight_bytes("fp4")},
+                                    operators_only.calibration.kernels.moe.at(fit))
+                .body;
+        };
+        const Seconds fastest = std::min(by("fp4"), by("fp4_min_latency"));
+        CHECK(models.cost(Task{narrow}, operators_only).body ==
+              fastest + operators_only.calibration.gemm_for(DType::fp4).launch);
+    }
     // A device without a fit prices a batch of its own GEMMs.
     const Machine other = shipped.machine("mi100_1");
     CHECK(other.calibration.kernels.moe.empty());
