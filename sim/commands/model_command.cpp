@@ -296,7 +296,7 @@ void add_what_if(const ModelFlags& flags, const ConfigFolder& folder, const Stud
 
 void execute_serve(const ModelFlags& flags, const ConfigFolder& folder) {
     for (const char* one : {"--tokens", "--sequence", "--dp", "--pp", "--cp", "--micro-batch",
-                            "--global-batch", "--recompute", "--fsdp"})
+                            "--global-batch", "--recompute", "--fsdp", "--zero"})
         if (contains(flags.given, one))
             throw UserError(flags_place + ": " + one +
                             " is not for --phase serve, which has one copy of the model");

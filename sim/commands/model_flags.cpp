@@ -70,14 +70,27 @@ std::shared_ptr<ModelFlags> add_model_flags(CLI::App& app) {
     command
         ->add_option(
             "--pipeline", flags->pipeline,
-            "Order of forward and backward passes: 1f1b, interleaved, zero_bubble; default interleaved "
-            "with --vp, else 1f1b")
+            "Order of forward and backward passes: 1f1b, interleaved, zero_bubble, dualpipe; default "
+            "interleaved with --vp, else 1f1b")
         ->check(CLI::IsMember(
             std::vector<std::string>(pipeline_order_names.begin(), pipeline_order_names.end())));
+    CLI::Option* context =
+        command
+            ->add_option("--cp", flags->request.context,
+                         "GPUs that share each sequence, and its keys and values (--cp-comm-type); default 1")
+            ->check(degrees);
     command
-        ->add_option("--cp", flags->request.context,
-                     "GPUs that share each sequence, and gather its keys and values; default 1")
-        ->check(degrees);
+        ->add_option_function<std::string>(
+            "--cp-comm-type",
+            [flags](const std::string& name) {
+                flags->request.exchange =
+                    static_cast<ContextExchange>(place_of(context_exchange_names, name));
+            },
+            "all_gather: of keys and values before attention; p2p: they go around a ring beside it; a2a: each "
+            "GPU has a part of the heads; default all_gather")
+        ->check(CLI::IsMember(
+            std::vector<std::string>(context_exchange_names.begin(), context_exchange_names.end())))
+        ->needs(context);
     const CLI::Range batches(std::int64_t{1}, std::int64_t{100'000'000});
     command
         ->add_option("--micro-batch", flags->request.micro_batch,
@@ -97,6 +110,12 @@ std::shared_ptr<ModelFlags> add_model_flags(CLI::App& app) {
     command->add_flag(
         "--fsdp", flags->request.sharded,
         "Data-parallel GPUs share weights, gradients and optimiser states (PyTorch fully_shard, ZeRO-3)");
+    command
+        ->add_option_function<int>(
+            "--zero", [flags](const int& stage) { flags->request.zero = static_cast<Zero>(stage); },
+            "Data-parallel GPUs share optimiser states (1: Megatron's --use-distributed-optimizer), also "
+            "gradients (2); 3 is --fsdp; default 0")
+        ->check(CLI::Range(0, 2));
     command
         ->add_option(
             "--imbalance", flags->request.imbalance,
@@ -159,6 +178,8 @@ std::shared_ptr<ModelFlags> add_model_flags(CLI::App& app) {
                                  "--pp",
                                  "--vp",
                                  "--cp",
+                                 "--cp-comm-type",
+                                 "--zero",
                                  "--all-to-all",
                                  "--sms",
                                  "--pipeline",

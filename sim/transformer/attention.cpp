@@ -50,19 +50,32 @@ double pairs_of(const AttentionShape& a, const StepShape& step, Whole most) {
     return pairs / step.spread.context;  // parts of a sequence are spread so that each has as many
 }
 
-/// One fused kernel for all sequences: QKᵀ and PV of the pairs that are attended to; Q, K and V read once, the result
-/// written once. Softmax is not counted.
-StreamingWork whole_sequences(const AttentionShape& a, const StepShape& step, const Heads& heads,
-                              const OperatorList& list) {
-    const Whole rows = rows_of(step), attended_rows = rows * step.spread.context;
-    const double pairs = pairs_of(a, step, window_of(a));
-    const Whole keys = a.latent() ? heads.queries : heads.keys;
+/// Columns of keys and values that the kernel reads.
+Whole kept_columns(const AttentionShape& a, const Heads& heads) {
+    return (a.latent() ? heads.queries : heads.keys) * (a.head_dim + a.value_dim);
+}
+
+/// QKᵀ and PV of `pairs` of tokens; Q and the rows of K and V read once, the result written once. Softmax is not
+/// counted. Sequences and tokens of the call are the caller's.
+StreamingWork kernel_of(const AttentionShape& a, const StepShape& step, const Heads& heads, double pairs,
+                        Whole attended_rows, const OperatorList& list) {
+    const Whole rows = rows_of(step);
     StreamingWork work =
-        list.streams(rows * heads.queries * a.head_dim + attended_rows * keys * (a.head_dim + a.value_dim),
+        list.streams(rows * heads.queries * a.head_dim + attended_rows * kept_columns(a, heads),
                      rows * heads.queries * a.value_dim);
     work.flops = Flops(2 * pairs * static_cast<double>(heads.queries * (a.head_dim + a.value_dim)));
     work.dtype = output_type(step.dtype);
     work.attention = call_of(a, step, heads, AttentionKind::prefill);
+    return work;
+}
+
+/// One fused kernel for all sequences.
+StreamingWork whole_sequences(const AttentionShape& a, const StepShape& step, const Heads& heads,
+                              const OperatorList& list) {
+    const Whole attended_rows = rows_of(step) * step.spread.context,
+                read_rows =
+                    step.spread.exchange == ContextExchange::a2a ? Whole(rows_of(step)) : attended_rows;
+    StreamingWork work = kernel_of(a, step, heads, pairs_of(a, step, window_of(a)), read_rows, list);
     work.attention.sequences =
         narrowed<std::int32_t>(share(attended_rows, step.sequence), "the number of sequences");
     work.attention.tokens =
@@ -71,6 +84,52 @@ StreamingWork whole_sequences(const AttentionShape& a, const StepShape& step, co
     work.attention.heads = static_cast<std::int16_t>(share(work.attention.heads, step.spread.context));
     work.attention.kv_heads = std::min(work.attention.kv_heads, work.attention.heads);
     return work;
+}
+
+/// Attention of a GPU's part of each sequence to the keys of one GPU of its ring, its own (`own`) or another one's.
+/// Causal: a GPU has one part from the front and one from the back of a sequence (zigzag), so that with each GPU's keys
+/// it has two products of two such parts: all of its queries with one of them, or one of its parts with both.
+StreamingWork part_of_ring(const AttentionShape& a, const StepShape& step, const Heads& heads, bool own,
+                           const OperatorList& list) {
+    const std::int64_t part = step.sequence / step.spread.context, sequences = rows_of(step) / part;
+    const bool halves = a.causal && !own;
+    const double pairs =
+        halves ? static_cast<double>(part * part) / 2 : attended(a, static_cast<double>(part), 0);
+    StreamingWork work =
+        kernel_of(a, step, heads, static_cast<double>(sequences) * pairs, rows_of(step), list);
+    if (halves) work.attention.mask = AttentionMask::none;
+    work.attention.sequences =
+        narrowed<std::int32_t>((halves ? 2 : 1) * sequences, "the number of sequences");
+    work.attention.tokens = narrowed<std::int32_t>(halves ? part / 2 : part, "a sequence");
+    return work;
+}
+
+/// A message of `bytes` from each GPU to the next in its context group.
+SendWork to_next_of_ring(const Parallelism& spread, Bytes bytes) {
+    SendWork send{bytes, {}, {}};
+    for (int rank = 0; rank < spread.gpus / spread.stages; ++rank) {
+        const int place = rank / spread.tensor % spread.context;
+        send.from.push_back(rank);
+        send.to.push_back(rank + ((place + 1) % spread.context - place) * spread.tensor);
+    }
+    return send;
+}
+
+/// Attention to the keys and values of one GPU after another, each of which are sent on meanwhile. The sum of the parts
+/// reads each of them once.
+void add_ring(const AttentionShape& a, const StepShape& step, const Heads& heads, OperatorList& list) {
+    const SendWork send = to_next_of_ring(
+        step.spread, matrix_size(rows_of(step), kept_columns(a, heads), output_type(step.dtype)));
+    std::size_t keys = list.last();
+    std::vector<std::size_t> parts{list.add("attention", part_of_ring(a, step, heads, true, list))};
+    for (int turn = 1; turn < step.spread.context; ++turn) {
+        const std::string number = std::to_string(turn);
+        keys = list.add("ring_send_" + number, send, {keys});
+        parts.push_back(list.add("ring_attention_" + number, part_of_ring(a, step, heads, false, list),
+                                 {keys, parts.back()}));
+    }
+    const Whole result = rows_of(step) * heads.queries * a.value_dim;
+    list.add("ring_sum", list.streams(step.spread.context * result, result), parts);
 }
 
 /// One token of each sequence and the keys and values of its context. Latent attention reads the latents, which all
@@ -150,6 +209,26 @@ void add_index(const Model& model, const AttentionShape& a, const StepShape& ste
     list.add("index", work);
 }
 
+void add_whole_sequences(const AttentionShape& a, const StepShape& step, const Heads& heads,
+                         OperatorList& list) {
+    const Parallelism& spread = step.spread;
+    const bool shared = spread.context > 1;
+    if (shared && spread.exchange == ContextExchange::p2p) return add_ring(a, step, heads, list);
+    const auto exchange = [&](const char* name, CollectiveKind kind, Whole rows, Whole columns) {
+        list.add(name, list.collective(kind, rows, columns, true, spread.context_group()));
+    };
+    const bool heads_change = shared && spread.exchange == ContextExchange::a2a;
+    const Whole rows = rows_of(step);
+    if (heads_change)
+        exchange("heads_scatter", CollectiveKind::all_to_all, rows,
+                 heads.queries * a.head_dim + kept_columns(a, heads));
+    else if (shared)
+        exchange("context_gather", CollectiveKind::all_gather, rows * spread.context,
+                 a.latent() ? a.kv_rank + a.rope_dim : kept_columns(a, heads));
+    list.add("attention", whole_sequences(a, step, heads, list));
+    if (heads_change) exchange("heads_gather", CollectiveKind::all_to_all, rows, heads.queries * a.value_dim);
+}
+
 }  // namespace
 
 std::size_t add_attention(const Model& model, const AttentionShape& a, const StepShape& step,
@@ -166,13 +245,10 @@ std::size_t add_attention(const Model& model, const AttentionShape& a, const Ste
         const Whole rotated = rows * (heads.queries + heads.keys) * a.head_dim;
         if (a.rotary) list.add("rotary", list.streams(rotated, rotated));
     }
-    if (step.spread.context > 1)
-        list.add("context_gather", list.collective(CollectiveKind::all_gather, rows * step.spread.context,
-                                                   a.latent() ? a.kv_rank + a.rope_dim
-                                                              : heads.keys * (a.head_dim + a.value_dim),
-                                                   true, step.spread.context_group()));
-    list.add("attention", step.phase == Phase::decode ? one_token(a, step, heads, list)
-                                                      : whole_sequences(a, step, heads, list));
+    if (step.phase == Phase::decode)
+        list.add("attention", one_token(a, step, heads, list));
+    else
+        add_whole_sequences(a, step, heads, list);
     if (a.latent() && step.phase == Phase::decode)
         list.add("absorb_values", list.gemm(rows, a.value_dim, a.kv_rank, heads.queries));
     const Whole result = rows * heads.queries * a.value_dim;

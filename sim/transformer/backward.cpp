@@ -1,4 +1,5 @@
 #include <optional>
+#include <utility>
 
 #include "sim/transformer/operators.hpp"
 
@@ -21,6 +22,8 @@ public:
                 of_gemm(index, *gemm);
             else if (const auto* collective = std::get_if<CollectiveWork>(&op.work))
                 of_collective(op.name, *collective);
+            else if (const auto* send = std::get_if<SendWork>(&op.work))
+                of_ring(op.name, *send);
             else
                 of_stream(op.name, std::get<StreamingWork>(op.work));
         }
@@ -83,7 +86,23 @@ private:
         back.written = work.read;
         back.flops = attention_backward * work.flops;
         if (back.attention.sequences > 0) back.attention.kind = AttentionKind::backward;
-        chain_ = list_.add(name + "_grad", back, {chain_});
+        std::vector<std::size_t> needs{chain_};
+        if (ring_) needs.push_back(*ring_);
+        before_ = std::exchange(chain_, list_.add(name + "_grad", back, needs));
+        if (ring_ && name == "attention") {  // the gradients of the last keys and values that came
+            chain_ = list_.add("ring_return", to_whom_, {chain_});
+            ring_.reset();
+        }
+    }
+
+    /// Keys and values go around again, beside the kernel whose keys came before, and with them their gradients so far,
+    /// which the kernel before that has added to (NVIDIA/TransformerEngine, context_parallel.py: AttnFuncWithCPAndKVP2P).
+    void of_ring(const std::string& name, const SendWork& send) {
+        SendWork back = to_whom_ = send;
+        back.bytes = (step_.recompute == Recompute::selective ? 3 : 2) * send.bytes;
+        std::vector<std::size_t> needs{before_};
+        if (ring_) needs.push_back(*ring_);
+        ring_ = list_.add(name + "_grad", back, needs);
     }
 
     /// Inputs that were gathered are gathered again instead of being kept (arXiv 2205.05198, section 4.2.2).
@@ -117,6 +136,9 @@ private:
     OperatorList list_;
     std::size_t chain_;  ///< the operator that makes the newest gradient
     std::optional<Weights> weights_;
+    std::size_t before_ = 0;           ///< the operator that made the gradient before
+    std::optional<std::size_t> ring_;  ///< what brought the newest keys and values of a ring
+    SendWork to_whom_;                 ///< of the forward pass
 };
 
 }  // namespace

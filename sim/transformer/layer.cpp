@@ -240,6 +240,8 @@ Bytes kept_results(const std::vector<Operator>& operators, int gpus) {
             result =
                 matrix_size(gemm->m, gemm->n, output_type(gemm->dtype)) * static_cast<double>(gemm->batch);
         if (const auto* kernel = std::get_if<StreamingWork>(&op.work)) result = kernel->written;
+        if (op.name == "ring_sum")
+            for (const std::size_t need : op.needs) results[need] = Bytes();
         const auto* collective = std::get_if<CollectiveWork>(&op.work);
         if (collective == nullptr || collective->kind == CollectiveKind::all_gather) continue;
         result = collective->operand;
@@ -266,18 +268,36 @@ Bytes kept_activations(const Model& model, const StepShape& step) {
     return step.pipeline.in_flight() * sum + kept_results(head_operators(model, forward), step.spread.gpus);
 }
 
+StageGradients gradients_of_stage(const Model& model, const StepShape& step) {
+    constexpr Bytes each(2);
+    const auto share_of = [&](const HeldWeights& weights) {
+        const bool shares = step.spread.sharded || step.spread.zero != Zero::none;
+        return weights.count / (shares ? weights.copies : 1) * each;
+    };
+    StageGradients sum{{}, share_of(head_weights(model, step))};
+    for (const LayerKind& kind : layer_kinds(model))
+        for (const HeldWeights& weights : held_weights(model, step, kind.shape))
+            sum.layers += static_cast<double>(kind.count) / step.spread.stages * share_of(weights);
+    return sum;
+}
+
 Bytes least_memory(const Model& model, const StepShape& step) {
     // Mixed precision with Adam (arXiv 1910.02054, section 3.1): weight and gradient of 2 bytes, and three numbers of
     // 4.
+    constexpr Bytes gradient(2), states(3 * 4);
     const bool trains = step.phase == Phase::training;
-    const Bytes each = trains ? Bytes(2 + 2 + 3 * 4) : element_size(step.dtype);
+    const Bytes each = trains ? Bytes(2) + gradient + states : element_size(step.dtype);
     const bool stored = step.stored.is_set() && !trains;
+    const Zero zero = trains ? step.spread.zero : Zero::none;
+    const Bytes shared = zero == Zero::none ? Bytes() : zero == Zero::states ? states : states + gradient;
     const auto held = [&](const HeldWeights& weights, Bytes size) {
-        return weights.count / (step.spread.sharded ? weights.copies : 1) * size;
+        if (step.spread.sharded) return weights.count / weights.copies * size;
+        return weights.count * (size - shared) + weights.count / weights.copies * shared;
     };
     Bytes sum = held(head_weights(model, step), stored ? unquantised : each);
     for (const LayerKind& kind : layer_kinds(model)) {
-        const double count = static_cast<double>(kind.count) / step.spread.stages;
+        const double count =
+            static_cast<double>(kind.count) * step.pipeline.directions() / step.spread.stages;
         Bytes of_layer;
         for (const HeldWeights& weights : held_weights(model, step, kind.shape))
             of_layer += held(weights, stored ? Bytes(step.stored.bytes()) : each);

@@ -15,6 +15,11 @@ std::vector<Operator> head_operators(const Model& model, const StepShape& step);
 /// Bytes that a GPU of a stage holds all the time: weights (in training with gradients and optimiser states), in decode
 /// keys and values of its sequences. Activations and buffers come on top.
 Bytes least_memory(const Model& model, const StepShape& step);
+/// Gradients that a GPU has of a stage's layers, and of what is around all layers.
+struct StageGradients {
+    Bytes layers, head;
+};
+StageGradients gradients_of_stage(const Model& model, const StepShape& step);
 /// What the first stage keeps in training for the backward passes of all micro-batches that are under way: of each
 /// layer the results of its kernels, or with Recompute::full its input.
 Bytes kept_activations(const Model& model, const StepShape& step);

@@ -44,6 +44,12 @@ public:
     }
     /// Lets an operator wait for an earlier one, too.
     void require(std::size_t op, std::size_t earlier) { operators_[op].needs.push_back(earlier); }
+    /// Lets those from `end` on wait for none of `first` to `end` − 1.
+    void separate(std::size_t first, std::size_t end) {
+        for (std::size_t op = end; op < operators_.size(); ++op)
+            std::erase_if(operators_[op].needs,
+                          [&](std::size_t need) { return need >= first && need < end; });
+    }
     /// A GEMM on operands of the list's type, and weights as they are stored.
     GemmShape gemm(std::int64_t m, std::int64_t n, std::int64_t k, std::int64_t batch = 1) const {
         for (const std::int64_t size : {m, n, k, batch})

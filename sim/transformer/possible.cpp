@@ -31,6 +31,30 @@ std::string undivided(const Model& model, int parts) {
     return "";
 }
 
+/// --cp-comm-type: what its attention can be.
+void require_exchange(const Model& model, const StepShape& step, const std::string& where) {
+    const Parallelism& spread = step.spread;
+    const std::string name =
+        where + ": --cp-comm-type " + context_exchange_names[static_cast<std::size_t>(spread.exchange)];
+    for (const LayerShape& layer : model.shapes) {
+        const AttentionShape& attention = layer.attention;
+        if (attention.heads == 0) continue;
+        if (spread.exchange == ContextExchange::p2p && (attention.window > 0 || attention.index_heads > 0))
+            throw UserError(name + " is for attention to all tokens, but layers of " + model.name +
+                            " have a window (allowed: all_gather, a2a)");
+        const std::int64_t keys = attention.latent() ? attention.heads : attention.kv_heads;
+        if (spread.exchange == ContextExchange::a2a &&
+            (keys % spread.tensor != 0 || keys / spread.tensor % spread.context != 0))
+            throw UserError(name + " needs a number of key heads that --tp times --cp divides, " +
+                            model.name + " has " + std::to_string(keys) + " (allowed: all_gather, p2p)");
+    }
+    if (spread.exchange != ContextExchange::p2p) return;
+    const std::int64_t rows = rows_of(step) * spread.context;
+    if (step.sequence % (2 * spread.context) != 0 || rows % step.sequence != 0)
+        throw UserError(name + " needs whole sequences in two parts a GPU, not " + std::to_string(rows) +
+                        " tokens in sequences of " + std::to_string(step.sequence));
+}
+
 void require_iteration(const Model& model, const StepShape& step, const std::string& where) {
     const Pipeline& pipeline = step.pipeline;
     const auto number = [](std::int64_t value) { return std::to_string(value); };
@@ -48,6 +72,13 @@ void require_iteration(const Model& model, const StepShape& step, const std::str
     if (interleaved && pipeline.micro_batches % pipeline.stages != 0)
         throw UserError(where + ": --pipeline interleaved needs a multiple of --pp " +
                         number(pipeline.stages) + " micro-batches, not " + number(pipeline.micro_batches));
+    if (pipeline.order == PipelineOrder::dualpipe &&
+        (pipeline.stages % 2 != 0 || pipeline.micro_batches % 2 != 0 ||
+         pipeline.micro_batches < 2 * pipeline.stages))
+        throw UserError(where +
+                        ": --pipeline dualpipe needs an even --pp, and an even number of micro-batches, at "
+                        "least 2 x --pp: not --pp " +
+                        number(pipeline.stages) + " and " + number(pipeline.micro_batches));
     if (step.spread.context == 1) return;
     if (step.phase == Phase::decode)
         throw UserError(where + ": --cp is for whole sequences, which --phase decode does not have");
@@ -55,6 +86,7 @@ void require_iteration(const Model& model, const StepShape& step, const std::str
         if (layer.scan.columns > 0)
             throw UserError(where + ": --cp is for attention, but " + model.name + " has layers with scans");
     require_divides(step.sequence, step.spread.context, "--sequence", where);
+    require_exchange(model, step, where);
 }
 
 }  // namespace
@@ -76,6 +108,12 @@ void require_possible(const Model& model, const StepShape& step, const std::stri
     require_iteration(model, step, where);
     if (spread.sharded && spread.data == 1)
         throw UserError(where + ": --fsdp needs --dp above 1: it shares weights among data-parallel GPUs");
+    const bool shares_states = spread.zero != Zero::none;
+    if (shares_states && (spread.data == 1 || spread.sharded || step.phase != Phase::training))
+        throw UserError(
+            where +
+            ": --zero needs --phase training and --dp above 1, and goes without --fsdp, which shares "
+            "all that it shares");
     if (spread.experts > 1 && !model.has_experts())
         throw UserError(where + ": --ep needs a model with experts, which " + model.name + " is not");
     if (step.deepep_sms && spread.experts == 1)

@@ -25,6 +25,17 @@ inline const std::array<std::string, 4> phase_names{"forward", "training", "pref
 enum class Recompute { none, selective, full };
 inline const std::array<std::string, 3> recompute_names{"none", "selective", "full"};
 
+/// How GPUs that share sequences get the keys and values that they attend to (Megatron-Core's cp_comm_type).
+/// - all_gather: all of them, before attention.
+/// - p2p: those of one GPU after another, around a ring, beside attention to the ones before (arXiv 2310.01889).
+/// - a2a: all of a part of the heads, with their queries (DeepSpeed Ulysses, arXiv 2309.14509).
+enum class ContextExchange { all_gather, p2p, a2a };
+inline const std::array<std::string, 3> context_exchange_names{"all_gather", "p2p", "a2a"};
+
+/// Who holds what of gradients and optimiser states in a data-parallel group (arXiv 1910.02054): each GPU all of it, a
+/// share of the optimiser's states, also of the gradients. Of weights: Parallelism::sharded.
+enum class Zero { none, states, gradients };
+
 /// How a step is spread over the GPUs of a topology, with ranks in Megatron-LM's order: GPUs of a tensor-parallel
 /// group are neighbours, those of a data-parallel group are `tensor` ranks apart, stages of a pipeline are blocks of
 /// neighbours. Experts are spread over `experts` neighbours, whole ones on each; where `experts` is 1 they are cut like
@@ -38,6 +49,8 @@ struct Parallelism {
         false;        ///< the GPUs of a data-parallel group each hold a share of its weights (FSDP, ZeRO-3)
     int stages = 1;   ///< of a pipeline
     int context = 1;  ///< neighbours of a data-parallel group that each have a part of every sequence
+    ContextExchange exchange = ContextExchange::all_gather;
+    Zero zero = Zero::none;
 
     RankGroup tensor_group() const { return group(tensor, 1); }
     RankGroup experts_group() const { return group(experts, 1); }
@@ -71,6 +84,8 @@ struct StepShape {
     Recompute recompute = Recompute::none;
     Pipeline pipeline = {};    ///< `tokens` are those of one micro-batch of each copy of the model
     bool accumulates = false;  ///< gradients are kept for the next micro-batch: no sums of them, no optimiser
+    bool two_micro_batches =
+        false;  ///< the backward pass is that of another micro-batch than the forward pass
     /// All-to-alls of experts by DeepEP's normal kernels on so many SMs, or its low-latency kernels (0); none: as
     /// schedules have them
     std::optional<std::int16_t> deepep_sms = {};

@@ -85,6 +85,8 @@ Parallelism spread_of(const StepRequest& request, int gpus) {
     Parallelism spread{gpus, 1, request.experts.value_or(1), 1, request.sequence_parallel, request.sharded};
     spread.stages = request.pipeline.stages;
     spread.context = request.context;
+    spread.exchange = request.exchange;
+    spread.zero = request.zero;
     const int part = gpus / spread.stages / spread.context;
     const int left = request.data ? part / *request.data : spread.experts > 1 || request.sharded ? 1 : part;
     spread.tensor = request.tensor.value_or(std::max(left, 1));

@@ -19,6 +19,8 @@ struct StepRequest {
     bool sequence_parallel = false, sharded = false;
     std::optional<double> imbalance;
     int context = 1;
+    ContextExchange exchange = ContextExchange::all_gather;
+    Zero zero = Zero::none;
     Pipeline pipeline = {};  ///< its number of micro-batches follows from the two below
     Recompute recompute = Recompute::none;
     std::optional<std::int64_t> micro_batch, global_batch;  ///< sequences

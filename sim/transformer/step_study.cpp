@@ -5,6 +5,7 @@
 #include "sim/core/ranges.hpp"
 #include "sim/run/run.hpp"
 #include "sim/transformer/operators.hpp"
+#include "sim/transformer/pipeline_order.hpp"
 
 namespace overlap {
 namespace {
@@ -12,7 +13,8 @@ namespace {
 /// The lists of a micro-batch, those of each pass in the order of the kinds of layers, then the head.
 struct PassLists {
     std::vector<ListStudy> forward, both;
-    std::vector<ListStudy> last;  ///< as `both`, with sums of gradients and Adam
+    std::vector<ListStudy> last;      ///< as `both`, with sums of gradients and Adam
+    std::vector<ListStudy> together;  ///< as `both`, of two micro-batches; empty unless dualpipe
 };
 
 /// Without overlap, or with it.
@@ -29,6 +31,8 @@ void add(const PassLists& lists, std::size_t list, const Choice& choice, StageTi
     stage.backward += both - forward;
     // Each list has its own fastest schedules, so the longer one can be as fast.
     stage.last += std::max(lists.last[list].*choice.of_list - both, Seconds());
+    if (!lists.together.empty())
+        stage.gain += std::max(both - lists.together[list].*choice.of_list, Seconds());
     for (const OperatorStudy& row : lists.both[list].operators)
         if (row.name.ends_with("_wgrad")) stage.weights += row.*choice.of_operator;
 }
@@ -47,18 +51,27 @@ std::vector<StageTimes> stage_times(const Model& model, const Pipeline& pipeline
     return stages;
 }
 
-/// Time in which a micro-batch's rows go from a GPU of the first stage to its neighbour in the next.
-Seconds time_of_send(const Model& model, const StepShape& step, const StudyOptions& options,
+/// Time of a message from a GPU of the first stage to its neighbour in another.
+Seconds time_of_send(Bytes bytes, int stage, const StepShape& step, const StudyOptions& options,
                      Resolver& resolver) {
     if (step.spread.stages == 1) return {};
-    const SendWork send{matrix_size(norm_rows_of(step), model.hidden, output_type(step.dtype)),
-                        {0},
-                        {step.spread.gpus / step.spread.stages}};
+    const SendWork send{bytes, {0}, {step.spread.gpus / step.spread.stages * stage}};
     RunConfig config = options.run;
     config.origin = "model";
     config.schedule = "serial";
     config.workload = to_json(Workload{"send", "", std::vector<Operator>{{"send", send, {}}}});
     return makespan_of(resolver.resolve(config));
+}
+
+/// Adds the sums of gradients over both GPUs that have a stage's weights: either sends one half to be summed, and the
+/// sums of the other half. The farthest of these GPUs is taken for all.
+void add_sums_of_directions(const Model& model, const StepShape& step, const StudyOptions& options,
+                            Resolver& resolver, std::vector<StageTimes>& stages) {
+    const int last = step.spread.stages - 1;
+    const StageGradients gradients = gradients_of_stage(model, step);
+    const Seconds layers = time_of_send(gradients.layers, last, step, options, resolver);
+    for (StageTimes& stage : stages) stage.last += layers;
+    stages.back().last += time_of_send(gradients.head, last, step, options, resolver);
 }
 
 /// `options` with the nodes of one stage only, whose GPUs exchange with no other stage's but by sends; as they are where
@@ -87,18 +100,25 @@ PassLists passes_of(const Model& model, const StepShape& step, const StudyOption
         std::vector<ListStudy> all = lists_of(model, shape);
         for (ListStudy& list : all) {
             list.name += suffix;
+            if (shape.two_micro_batches) list.workload.list_order = ListOrder::data;
             list.count = times * share(list.count, step.spread.stages);
         }
         return all;
     };
     std::vector<ListStudy> all = lists(forward, "", 0);
-    append(all, lists(both, "", step.pipeline.micro_batches - 1));
-    append(all, lists(step, " of last micro-batch", 1));
-    all = simulated(std::move(all), options, resolver);
+    const std::int64_t together = passes_together(step.pipeline), last = step.pipeline.directions();
+    append(all, lists(both, "", step.pipeline.micro_batches - last - together));
+    append(all, lists(step, " of last micro-batch", last));
     const auto part = static_cast<std::ptrdiff_t>(all.size() / 3);
+    if (step.pipeline.order == PipelineOrder::dualpipe) {
+        both.two_micro_batches = true;
+        append(all, lists(both, " of two micro-batches", together));
+    }
+    all = simulated(std::move(all), options, resolver);
     return {{all.begin(), all.begin() + part},
             {all.begin() + part, all.begin() + 2 * part},
-            {all.begin() + 2 * part, all.end()}};
+            {all.begin() + 2 * part, all.begin() + 3 * part},
+            {all.begin() + 3 * part, all.end()}};
 }
 
 /// All layers, one behind the other.
@@ -122,9 +142,11 @@ StepStudy study_of_iteration(const Model& model, const StepShape& step, const St
                              Resolver& resolver) {
     const PassLists passes = passes_of(model, step, on_one_stage(step, options, resolver), resolver);
     PipelineStudy pipeline;
-    pipeline.send = time_of_send(model, step, options, resolver);
+    pipeline.send = time_of_send(matrix_size(norm_rows_of(step), model.hidden, output_type(step.dtype)), 1,
+                                 step, options, resolver);
     const auto through = [&](const Choice& choice, StageTimes& slowest) {
-        const std::vector<StageTimes> stages = stage_times(model, step.pipeline, passes, choice);
+        std::vector<StageTimes> stages = stage_times(model, step.pipeline, passes, choice);
+        if (step.pipeline.directions() == 2) add_sums_of_directions(model, step, options, resolver, stages);
         slowest = *std::ranges::max_element(stages, {},
                                             [](const StageTimes& one) { return one.forward + one.backward; });
         return times_of(step.pipeline, stages, pipeline.send);
@@ -137,6 +159,7 @@ StepStudy study_of_iteration(const Model& model, const StepShape& step, const St
     result.pipeline = pipeline;
     if (step.pipeline.micro_batches > 1) result.lists = passes.both;
     append(result.lists, passes.last);
+    append(result.lists, passes.together);
     return result;
 }
 

@@ -126,7 +126,9 @@ private:
         const int gpus = serial.machine->topology.gpus();
         std::vector<PairCandidates> pairs;
         for (std::size_t first = 0; first < operators.size(); ++first) {
-            const std::optional<Pair> pair = gpus > 1 ? pair_at(operators, first, gpus) : std::nullopt;
+            // Schedules that cut pairs go in the order of the program.
+            const bool cuts = gpus > 1 && list.workload.list_order == ListOrder::program;
+            const std::optional<Pair> pair = cuts ? pair_at(operators, first, gpus) : std::nullopt;
             OperatorStudy& row = list.operators.emplace_back();
             row.name = operators[first].name;
             if (!pair) continue;
@@ -236,6 +238,7 @@ std::vector<ListStudy> simulated(std::vector<ListStudy> lists, const StudyOption
 std::size_t parts_of(const Model& model, const StepShape& step) {
     std::size_t parts = 0;
     const std::size_t passes = step.pipeline.is_trivial() ? 1 : 3;
+    const bool together = step.pipeline.order == PipelineOrder::dualpipe;
     for (const ListStudy& list : lists_of(model, step)) {
         ++parts;
         const auto& operators = std::get<std::vector<Operator>>(list.workload.content);
@@ -245,7 +248,7 @@ std::size_t parts_of(const Model& model, const StepShape& step) {
                 ++first;
             }
     }
-    return passes * parts;
+    return passes * parts + (together ? layer_kinds(model).size() + 1 : 0);
 }
 
 StepStudy study(const Workload& list, const StudyOptions& options, Resolver& resolver) {

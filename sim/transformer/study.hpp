@@ -5,6 +5,7 @@
 #include "sim/advise/advise.hpp"
 #include "sim/run/resolver.hpp"
 #include "sim/transformer/layer.hpp"
+#include "sim/transformer/pipeline_times.hpp"
 
 namespace overlap {
 

@@ -44,17 +44,22 @@ Json list_study_json(const ListStudy& list) {
 }
 
 Json pipeline_json(const Pipeline& pipeline, const PipelineStudy& study) {
-    return {{"stages", pipeline.stages},
-            {"chunks", pipeline.chunks},
-            {"order", pipeline_order_names[static_cast<std::size_t>(pipeline.order)]},
-            {"micro_batches", pipeline.micro_batches},
-            {"send_us", to_microseconds(study.send)},
-            {"forward_serial_us", to_microseconds(study.slowest_whole.forward)},
-            {"forward_overlapped_us", to_microseconds(study.slowest_cut.forward)},
-            {"backward_serial_us", to_microseconds(study.slowest_whole.backward)},
-            {"backward_overlapped_us", to_microseconds(study.slowest_cut.backward)},
-            {"bubble_serial", bubble(study.whole)},
-            {"bubble_overlapped", bubble(study.cut)}};
+    Json json{{"stages", pipeline.stages},
+              {"chunks", pipeline.chunks},
+              {"order", pipeline_order_names[static_cast<std::size_t>(pipeline.order)]},
+              {"micro_batches", pipeline.micro_batches},
+              {"send_us", to_microseconds(study.send)},
+              {"forward_serial_us", to_microseconds(study.slowest_whole.forward)},
+              {"forward_overlapped_us", to_microseconds(study.slowest_cut.forward)},
+              {"backward_serial_us", to_microseconds(study.slowest_whole.backward)},
+              {"backward_overlapped_us", to_microseconds(study.slowest_cut.backward)},
+              {"bubble_serial", bubble(study.whole)},
+              {"bubble_overlapped", bubble(study.cut)}};
+    if (pipeline.directions() == 2) {
+        json["gain_serial_us"] = to_microseconds(study.slowest_whole.gain);
+        json["gain_overlapped_us"] = to_microseconds(study.slowest_cut.gain);
+    }
+    return json;
 }
 
 Json step_json(const StepStudy& step) {
@@ -150,6 +155,9 @@ Json to_json(const ModelReport& report) {
                      {"recompute", recompute_names[static_cast<std::size_t>(shape.recompute)]},
                      {"sequence_parallel", shape.spread.sequence},
                      {"fsdp", shape.spread.sharded}});
+    if (shape.spread.context > 1)
+        json["cp_comm_type"] = context_exchange_names[static_cast<std::size_t>(shape.spread.exchange)];
+    if (shape.spread.zero != Zero::none) json["zero"] = static_cast<int>(shape.spread.zero);
     json["gemm_library"] = or_null(library);
     json["confidence"] = to_json(report.confidence);
     add_remarks(report.remarks(), json);

@@ -72,7 +72,9 @@ std::string pipeline_text(const StepShape& shape, const PipelineStudy& study, st
                 pipeline_order_names[static_cast<std::size_t>(pipeline.order)] + ", a send takes " +
                 us_text(study.send) + " us";
     text += "\n" + sum("  forward, slowest stage", &StageTimes::forward) +
-            sum("  backward", &StageTimes::backward) + sum("  last micro-batch, more", &StageTimes::last);
+            sum("  backward", &StageTimes::backward) +
+            (pipeline.directions() == 2 ? sum("  less by both directions", &StageTimes::gain) : "") +
+            sum("  last micro-batch, more", &StageTimes::last);
     if (pipeline.stages > 1)
         text += sum_line("  bubble", fixed(100 * bubble(study.whole), 1), fixed(100 * bubble(study.cut), 1),
                          width) +

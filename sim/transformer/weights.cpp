@@ -36,6 +36,12 @@ public:
         return gathers;
     }
 
+    /// Gathers the shares that each GPU's optimiser has updated in place.
+    void gather_updated() {
+        for (const HeldWeights& weights : shared())
+            list_.add(weights.prefix + "parameters_gather", whole(CollectiveKind::all_gather, weights), {});
+    }
+
     /// Copies out what was gathered, after the last operator.
     void copy_out(const std::string& when, const std::vector<std::size_t>& gathers) {
         std::size_t number = 0;
@@ -63,9 +69,10 @@ public:
         return sums;
     }
 
-    void add_adam() {
+    /// `splits`: each GPU updates its share.
+    void add_adam(bool splits) {
         double count = 0;
-        for (const HeldWeights& weights : held_) count += weights.count;
+        for (const HeldWeights& weights : held_) count += weights.count / (splits ? weights.copies : 1);
         list_.add("adam", StreamingWork{count * adam_reads, count * adam_writes});
     }
 
@@ -121,22 +128,24 @@ std::vector<Operator> with_weights(const StepShape& step, std::vector<Operator> 
     OperatorList list(step);
     Weights held(step, weights, list);
     const bool sharded = step.spread.sharded, of_neighbour = whose == WeightsOf::neighbour;
+    const bool trains = step.phase == Phase::training, splits = step.spread.zero != Zero::none;
     std::vector<std::size_t> gathers;
     if (sharded) gathers = held.gather("", {});
+    if (trains && splits && !step.accumulates) held.gather_updated();
     if (sharded && !of_neighbour) held.copy_out("", gathers);
     const std::size_t first = list.operators().size();
     add_all(forward, list);
     if (first > 0 && !of_neighbour) list.require(first, first - 1);
     const std::size_t end = list.operators().size(), last = end - 1;
     if (sharded && of_neighbour) held.copy_out("", gathers);
-    if (step.phase != Phase::training) return std::move(list).take();
+    if (!trains) return std::move(list).take();
 
     std::vector<std::size_t> sums;
     if (sharded && of_neighbour) {
         sums = held.reduce(CollectiveKind::reduce_scatter, {last});
         gathers = held.gather("backward_", {last});
-    } else if (!sharded && !step.accumulates) {
-        held.reduce(CollectiveKind::all_reduce, {last});
+    } else if (!sharded && (!step.accumulates || step.spread.zero == Zero::gradients)) {
+        held.reduce(splits ? CollectiveKind::reduce_scatter : CollectiveKind::all_reduce, {last});
     }
     std::size_t after = last;
     if (step.recompute == Recompute::full && of_neighbour) {
@@ -149,11 +158,12 @@ std::vector<Operator> with_weights(const StepShape& step, std::vector<Operator> 
     if (sharded) held.copy_gradients_in();
     if (sharded && of_neighbour) held.copy_out("backward_", gathers);
     if (sharded && !of_neighbour) sums = held.reduce(CollectiveKind::reduce_scatter, {list.last()});
+    if (step.two_micro_batches) list.separate(first, end);
     if (step.accumulates) return std::move(list).take();
     if (sharded)
         held.add_shard_adam(sums);
     else
-        held.add_adam();
+        held.add_adam(splits);
     return std::move(list).take();
 }
 

@@ -21,7 +21,9 @@ enum class WeightsOf {
 
 /// The operators of a forward pass with those that its weights need. In training these are gradients, their sums over
 /// the GPUs of a group, and Adam. Sharded weights are gathered before they are used, in training once more before the
-/// backward pass, with the copies that PyTorch's fully_shard makes around these collectives.
+/// backward pass, with the copies that PyTorch's fully_shard makes around these collectives. Where only the optimiser is
+/// shared (Zero), gradients are scattered, and updated weights gathered beside the next step's first forward pass
+/// (Megatron-Core's --overlap-param-gather); with Zero::gradients they are scattered in each micro-batch.
 std::vector<Operator> with_weights(const StepShape& step, std::vector<Operator> forward,
                                    const std::vector<HeldWeights>& weights, WeightsOf whose);
 

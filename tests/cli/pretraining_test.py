@@ -74,6 +74,7 @@ class Pretraining(SimTestCase):
             (["--pp", "4", "--vp", "2", "--tp", "2", "--global-batch", "6"], "needs a multiple of --pp 4 micro-batches, not 6"),
             (["--pp", "8", "--vp", "5", "--global-batch", "8"], "needs as many layers, llama3_8b has 32"),
             (["--pp", "2", "--pipeline", "interleaved", "--global-batch", "8"], "goes with --vp above 1"),
+            (["--tp", "2", "--pp", "4", "--pipeline", "dualpipe", "--global-batch", "6"], "at least 2 x --pp: not --pp 4 and 6"),
             (["--dp", "8", "--global-batch", "12"], "--global-batch 12 is no multiple of --micro-batch times data parallelism (1 x 8)"),
             (["--tokens", "8192", "--global-batch", "8"], "--tokens goes without"),
         ]:

@@ -3,7 +3,8 @@
 #include <map>
 
 #include "sim/transformer/layer.hpp"
-#include "sim/transformer/pipeline.hpp"
+#include "sim/transformer/pipeline_order.hpp"
+#include "sim/transformer/pipeline_times.hpp"
 #include "tests/models.hpp"
 
 namespace overlap::test::pipeline_test {
@@ -38,6 +39,52 @@ TEST_CASE("bubbles of pipelines are those of their papers") {
     // arXiv 2401.10241, table 2: ZB-H1, whose backward pass is that of the inputs.
     CHECK(idle({stages, 1, PipelineOrder::zero_bubble, micro_batches}) ==
           Approx(fill * (forward + (backward - weights) - weights)));
+}
+
+TEST_CASE("bubble of dualpipe is that of its paper") {
+    const int stages = GENERATE(2, 4, 8, 16);
+    const std::int64_t micro_batches = 2 * stages + GENERATE(0, 2, 20);
+    INFO(stages << " stages, " << micro_batches << " micro-batches");
+    // arXiv 2412.19437, table 2: (PP/2 − 1) (F&B + B − 3W). Both passes together take as long as one after the other.
+    CHECK(idle({stages, 1, PipelineOrder::dualpipe, micro_batches}) ==
+          Approx((stages / 2 - 1) * (forward + backward + backward - 3 * weights)));
+}
+
+TEST_CASE("passes of both directions together take less") {
+    // Two stages, four micro-batches: each stage runs one backward pass beside a forward pass.
+    const Pipeline two{2, 1, PipelineOrder::dualpipe, 4};
+    CHECK(passes_together(two) == 1);
+    const std::vector<StageTimes> stages(2,
+                                         {Seconds(1), Seconds(2), Seconds(1), Seconds(0.5), Seconds(0.25)});
+    // Of both stages whose weights a GPU has, gradients are summed: one is complete a backward pass before the other.
+    CHECK(times_of(two, stages, Seconds()).makespan.si() == Approx(4 * 3 - 0.25 + 0.5));
+    const Model model = shipped_model("llama3_8b");
+    StepShape step{Phase::training, 8192, 8192};
+    const LayerKind kind = layer_kinds(model).front();
+    const std::vector<Operator> one = layer_operators(model, step, kind);
+    step.two_micro_batches = true;
+    const std::vector<Operator> separate = layer_operators(model, step, kind);
+    REQUIRE(separate.size() == one.size());
+    const auto end = std::ranges::find(separate, "residual", &Operator::name) - separate.begin() + 1;
+    for (auto op = static_cast<std::size_t>(end); op < separate.size(); ++op)
+        for (const std::size_t need : separate[op].needs) CHECK(need >= static_cast<std::size_t>(end));
+    CHECK(std::ranges::count(separate, std::vector<std::size_t>(), &Operator::needs) > 1);
+}
+
+TEST_CASE("dualpipe holds two stages' weights") {
+    const Model model = shipped_model("llama3_8b");
+    StepShape step{Phase::training, 8192, 8192};
+    step.spread.gpus = 4;
+    step.spread.stages = 4;
+    step.pipeline = {4, 1, PipelineOrder::one_f_one_b, 8};
+    const auto held = [&] { return least_memory(model, step).si(); };
+    const double once = held(), around = 16 * 2.0 * 128256 * 4096;
+    step.pipeline.order = PipelineOrder::dualpipe;
+    CHECK(held() - once == Approx(once - around));
+    CHECK(step.pipeline.in_flight() == 5);  // PP + 1
+    const StageGradients gradients = gradients_of_stage(model, step);
+    CHECK(gradients.layers.si() == Approx((once - around) / 8));  // 2 bytes of 16
+    CHECK(gradients.head.si() == Approx(around / 8));
 }
 
 TEST_CASE("sends delay what waits for them") {
