@@ -11,6 +11,7 @@
 #include "sim/core/output_file.hpp"
 #include "sim/core/ranges.hpp"
 #include "sim/core/shown.hpp"
+#include "sim/report/text_format.hpp"
 #include "sim/run/remarks.hpp"
 #include "sim/run/run.hpp"
 #include "sim/run/steady.hpp"
@@ -103,6 +104,13 @@ std::vector<std::string> notes_of(const Model& model, const std::vector<StepStud
             : steps.front().shape.imbalance == 0
                 ? "tokens go to experts evenly (--imbalance 1.2: by a power law)"
                 : "tokens go to experts by a power law; every GPU is as busy as the busiest");
+    if (shape.draft > 0)
+        notes.push_back("a step verifies " + std::to_string(shape.draft) +
+                        " drafted tokens a sequence, which gains " + significant(shape.accepted) +
+                        " (--accepted); what drafts them is not priced");
+    if (shape.chunk > 0)
+        notes.push_back("beside " + std::to_string(shape.chunk) +
+                        " tokens of a prompt (--mixed), which tokens/s don't count");
     const bool unpaired =
         steps.front().shape.spread.gpus > 1 && std::ranges::any_of(steps, [](const StepStudy& step) {
             return std::ranges::all_of(step.lists, [](const ListStudy& list) {
@@ -296,7 +304,7 @@ void add_what_if(const ModelFlags& flags, const ConfigFolder& folder, const Stud
 
 void execute_serve(const ModelFlags& flags, const ConfigFolder& folder) {
     for (const char* one : {"--tokens", "--sequence", "--dp", "--pp", "--cp", "--micro-batch",
-                            "--global-batch", "--recompute", "--fsdp", "--zero"})
+                            "--global-batch", "--recompute", "--fsdp", "--zero", "--mixed"})
         if (contains(flags.given, one))
             throw UserError(flags_place + ": " + one +
                             " is not for --phase serve, which has one copy of the model");
@@ -321,6 +329,10 @@ void execute_serve(const ModelFlags& flags, const ConfigFolder& folder) {
         one.phase = phase_names[static_cast<std::size_t>(step.phase)];
         one.tokens = {step.tokens};
         one.request.sequence = step.sequence;
+        if (step.phase == Phase::prefill) {
+            one.request.draft = 0;
+            one.request.accepted.reset();
+        }
         ModelReport report = studied(one, folder, options, resolver);
         report.confidence = confidence_of(report.steps.front(), options, resolver);
         return report;

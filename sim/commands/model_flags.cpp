@@ -45,6 +45,23 @@ std::shared_ptr<ModelFlags> add_model_flags(CLI::App& app) {
             "Tokens of a sequence, default all, at most the model's longest context, with a batch 4096; decode: tokens of "
             "each context, default 8192")
         ->check(CLI::Range(std::int64_t{1}, std::int64_t{100'000'000}));
+    CLI::Option* draft =
+        command
+            ->add_option("--draft", flags->request.draft,
+                         "Decode, serve: drafted tokens that each sequence has verified in a step "
+                         "(speculative decoding), without what drafts them; default 0")
+            ->check(CLI::Range(0, 1000));
+    command
+        ->add_option(
+            "--accepted", flags->request.accepted,
+            "Tokens that a sequence gains in a step on average, 1 to --draft + 1; default: all, an upper bound")
+        ->needs(draft);
+    command
+        ->add_option(
+            "--mixed", flags->request.mixed,
+            "Decode: tokens of a prompt that each copy of the model processes in the same step (chunked "
+            "prefill), half-way through a prompt as long as the contexts; default 0")
+        ->check(CLI::Range(0, 1'000'000));
     const CLI::Range degrees(1, 1'000'000);
     command
         ->add_option(
@@ -188,6 +205,9 @@ std::shared_ptr<ModelFlags> add_model_flags(CLI::App& app) {
                                  "--recompute",
                                  "--fsdp",
                                  "--imbalance",
+                                 "--draft",
+                                 "--accepted",
+                                 "--mixed",
                                  "--sequence-parallel",
                                  "--dtype",
                                  "--layers",

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 
 #include "sim/transformer/operators.hpp"
 
@@ -132,11 +133,14 @@ void add_ring(const AttentionShape& a, const StepShape& step, const Heads& heads
     list.add("ring_sum", list.streams(step.spread.context * result, result), parts);
 }
 
-/// One token of each sequence and the keys and values of its context. Latent attention reads the latents, which all
+/// Most queries for one key head that decode's kernel on tensor cores has (models/attention_model.hpp).
+constexpr Whole rows_of_decode_tile = 32;
+
+/// The next token of each sequence, and its drafted ones, and the keys and values of its context. Latent attention reads the latents, which all
 /// heads share, and multiplies in their space.
 StreamingWork one_token(const AttentionShape& a, const StepShape& step, const Heads& heads,
                         const OperatorList& list) {
-    const Whole rows = rows_of(step);
+    const Whole sequences = sequences_of(step), queries = 1 + step.draft, rows = sequences * queries;
     const Whole window = window_of(a);
     const Whole context =
         window == 0 ? Whole(step.sequence) : Whole(std::min<std::int64_t>(step.sequence, window));
@@ -145,16 +149,42 @@ StreamingWork one_token(const AttentionShape& a, const StepShape& step, const He
     const Whole kept = a.latent() ? key : heads.keys * (key + value);
     StreamingWork work = list.streams(rows * heads.queries * key, rows * heads.queries * value);
     const DType cached = step.stored.fp8_caches ? DType::fp8 : output_type(step.dtype);
-    work.read += matrix_size(rows, context * kept, cached);
+    work.read += matrix_size(sequences, context * kept, cached);
     work.flops =
         Flops(2.0 * static_cast<double>(rows * context) * static_cast<double>(heads.queries * (key + value)));
     work.dtype = output_type(step.dtype);
     if (a.latent()) return work;  // no table has a kernel that shares latents: a roofline
     work.attention = call_of(a, step, heads, AttentionKind::decode);
     work.attention.kv_dtype = cached;
-    work.attention.sequences = narrowed<std::int32_t>(rows, "the number of sequences");
+    work.attention.sequences = narrowed<std::int32_t>(sequences, "the number of sequences");
+    // Queries of a sequence read the same keys: a kernel has them as heads, as many as its tiles have rows.
+    work.attention.heads = narrowed<std::int16_t>(
+        std::min<std::int64_t>(heads.queries * queries,
+                               std::max<std::int64_t>(heads.queries, rows_of_decode_tile * heads.keys)),
+        "the number of queries of a sequence");
     work.attention.tokens = narrowed<std::int32_t>(step.sequence, "the context");
     return work;
+}
+
+/// A chunk of a prompt of as many tokens as contexts have, half of which were processed before, as one whole sequence
+/// with as many pairs.
+StreamingWork chunk_of_prompt(const AttentionShape& a, const StepShape& step, const Heads& heads,
+                              const OperatorList& list) {
+    StepShape chunk = step;
+    chunk.phase = Phase::prefill;
+    chunk.tokens = step.chunk * step.spread.data;
+    const Whole window = window_of(a), before = step.sequence / 2,
+                seen = window == 0 ? before : Whole(std::min<std::int64_t>(before, window));
+    const double pairs = static_cast<double>(step.chunk) * static_cast<double>(seen);
+    StreamingWork work = kernel_of(a, chunk, heads, pairs, Whole(step.chunk) + seen, list);
+    work.attention.sequences = 1;
+    work.attention.tokens = narrowed<std::int32_t>(std::llround(std::sqrt(2 * pairs)), "a chunk");
+    return work;
+}
+
+void add_decode(const AttentionShape& a, const StepShape& step, const Heads& heads, OperatorList& list) {
+    list.add("attention", one_token(a, step, heads, list));
+    if (step.chunk > 0) list.add("chunk_attention", chunk_of_prompt(a, step, heads, list));
 }
 
 /// Queries, keys and values through their latents, as Megatron-Core spreads them (NVIDIA/Megatron-LM 003b4ce
@@ -201,8 +231,8 @@ void add_index(const Model& model, const AttentionShape& a, const StepShape& ste
     list.add("index_queries", list.gemm(rows, columns, a.q_rank > 0 ? a.q_rank : model.hidden));
     list.add("index_keys", list.gemm(rows, a.index_dim + a.index_heads, model.hidden));
     const bool decode = step.phase == Phase::decode;
-    const Whole keys = decode ? rows * step.sequence : rows;
-    const double pairs = decode ? static_cast<double>(keys) : pairs_of(a, step, 0);
+    const Whole keys = decode ? sequences_of(step) * Whole(step.sequence) : rows;
+    const double pairs = decode ? static_cast<double>(rows * step.sequence) : pairs_of(a, step, 0);
     StreamingWork work = list.streams(rows * columns + keys * a.index_dim, rows * a.index_tokens);
     work.flops = Flops(2 * pairs * static_cast<double>(columns));
     work.dtype = output_type(step.dtype);
@@ -246,7 +276,7 @@ std::size_t add_attention(const Model& model, const AttentionShape& a, const Ste
         if (a.rotary) list.add("rotary", list.streams(rotated, rotated));
     }
     if (step.phase == Phase::decode)
-        list.add("attention", one_token(a, step, heads, list));
+        add_decode(a, step, heads, list);
     else
         add_whole_sequences(a, step, heads, list);
     if (a.latent() && step.phase == Phase::decode)

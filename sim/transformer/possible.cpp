@@ -106,6 +106,13 @@ void require_possible(const Model& model, const StepShape& step, const std::stri
                         number(spread.gpus / spread.stages) + " GPUs of the topology" +
                         (spread.stages > 1 ? " that a stage has" : ""));
     require_iteration(model, step, where);
+    if ((step.draft > 0 || step.chunk > 0) && step.phase != Phase::decode)
+        throw UserError(where + ": --draft and --mixed need --phase decode");
+    if (step.accepted < 1 || step.accepted > 1 + static_cast<double>(step.draft))
+        throw UserError(where + ": --accepted is from 1 to --draft + 1, " + std::to_string(step.draft + 1));
+    for (const LayerShape& layer : model.shapes)
+        if (step.chunk > 0 && layer.attention.latent())
+            throw UserError(where + ": --mixed is not for latent attention, whose prompts take other GEMMs");
     if (spread.sharded && spread.data == 1)
         throw UserError(where + ": --fsdp needs --dp above 1: it shares weights among data-parallel GPUs");
     const bool shares_states = spread.zero != Zero::none;

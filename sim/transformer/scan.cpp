@@ -20,7 +20,9 @@ StreamingWork scanned(const ScanShape& scan, const StepShape& step, const Operat
     const Whole rows = rows_of(step);
     StreamingWork work = list.streams(rows * local(scan.columns, step), rows * local(scan.inner, step));
     const bool decode = step.phase == Phase::decode;
-    const Whole states = decode ? rows : scan.chunk == 0 ? Whole(0) : Whole(share(rows, scan.chunk));
+    const Whole states = decode            ? Whole(sequences_of(step) + (step.chunk > 0 ? 1 : 0))
+                         : scan.chunk == 0 ? Whole(0)
+                                           : Whole(share(rows, scan.chunk));
     const Bytes moved = static_cast<double>(states * local(scan.state, step)) * state_number;
     work.read += moved;
     work.written += moved;
@@ -36,7 +38,8 @@ void add_scan(const Model& model, const ScanShape& scan, const StepShape& step, 
     const Whole rows = rows_of(step), channels = local(scan.channels, step);
     list.add("scan_in", list.gemm(rows, local(scan.columns, step), model.hidden), {input});
     if (scan.kernel > 0) {
-        const Whole kept = step.phase == Phase::decode ? rows * (scan.kernel - 1) * channels : Whole(0);
+        const Whole kept =
+            step.phase == Phase::decode ? sequences_of(step) * (scan.kernel - 1) * channels : Whole(0);
         list.add("convolution", list.streams(rows * channels + kept, rows * channels + kept));
     }
     list.add("scan", scanned(scan, step, list));
@@ -46,7 +49,7 @@ void add_scan(const Model& model, const ScanShape& scan, const StepShape& step, 
 Bytes kept_state(const ScanShape& scan, const StepShape& step) {
     const Whole neighbours = scan.kernel > 0 ? (scan.kernel - 1) * local(scan.channels, step) : Whole(0);
     const Bytes of_convolution = static_cast<double>(neighbours) * element_size(output_type(step.dtype));
-    return static_cast<double>(rows_of(step)) *
+    return static_cast<double>(sequences_of(step)) *
            (static_cast<double>(local(scan.state, step)) * state_number + of_convolution);
 }
 

@@ -15,7 +15,7 @@ StepShape decode_of(const ServeLoad& load, StepShape step);
 StepShape prefill_of(const ServeLoad& load, StepShape step);
 
 /// The two steps of a server, which runs prefills between decode steps.
-///   TPOT = decode + concurrency / output · prefill: while a sequence makes its answer, the others end `concurrency`
+///   TPOT = decode / accepted + concurrency / output · prefill: while a sequence makes its answer, the others end `concurrency`
 ///          times, and each time a prompt is processed
 ///   TTFT = prefill + decode / 2: a prompt waits for half a step; queues are not modelled
 struct Served {

@@ -89,6 +89,12 @@ struct StepShape {
     /// All-to-alls of experts by DeepEP's normal kernels on so many SMs, or its low-latency kernels (0); none: as
     /// schedules have them
     std::optional<std::int16_t> deepep_sms = {};
+    /// Decode: drafted tokens that each sequence has verified beside its next one (speculative decoding), which `tokens`
+    /// has, too
+    std::int64_t draft = 0;
+    double accepted = 1;  ///< tokens that a sequence gains in a step, on average: 1 to draft + 1
+    std::int64_t chunk =
+        0;  ///< decode: tokens of a prompt that a GPU processes in the same step, of `tokens`, too
 };
 
 /// Whether each all-reduce is replaced by a reduce-scatter and an all-gather.
@@ -99,9 +105,19 @@ inline bool shards_sequence(const StepShape& step) {
 inline std::int64_t rows_of(const StepShape& step) {
     return step.tokens / step.spread.data;
 }
+/// Of decode, on a GPU.
+inline std::int64_t sequences_of(const StepShape& step) {
+    return (rows_of(step) - step.chunk) / (1 + step.draft);
+}
 /// Tokens of all micro-batches.
 inline std::int64_t all_tokens(const StepShape& step) {
     return step.tokens * step.pipeline.micro_batches;
+}
+/// By how many tokens sequences become longer in a step; all that are processed, if it isn't decode.
+inline double gained_tokens(const StepShape& step) {
+    return step.phase == Phase::decode
+               ? step.accepted * static_cast<double>(sequences_of(step) * step.spread.data)
+               : static_cast<double>(all_tokens(step));
 }
 /// Tokens of the norms of a GPU.
 inline std::int64_t norm_rows_of(const StepShape& step) {

@@ -103,6 +103,10 @@ StepShape step_of(const StepRequest& request, const Model& model, const Parallel
     StepShape step{request.phase, tokens, 0, request.dtype, spread, request.imbalance, request.stored};
     step.recompute = request.recompute;
     step.pipeline = request.pipeline;
+    step.draft = request.draft;
+    step.chunk = request.mixed;
+    step.accepted = request.accepted.value_or(1.0 + static_cast<double>(step.draft));
+    step.tokens = tokens * (1 + step.draft) + step.chunk * spread.data;
     step.sequence = request.sequence.value_or(
         step.phase == Phase::decode
             ? std::min<std::int64_t>(model.longest, 8192)

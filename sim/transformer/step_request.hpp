@@ -24,6 +24,8 @@ struct StepRequest {
     Pipeline pipeline = {};  ///< its number of micro-batches follows from the two below
     Recompute recompute = Recompute::none;
     std::optional<std::int64_t> micro_batch, global_batch;  ///< sequences
+    std::int64_t draft = 0, mixed = 0;                      ///< see StepShape::draft and ::chunk
+    std::optional<double> accepted;                         ///< default: all that is drafted
 
     /// Whether the batch is given in sequences, not in tokens.
     bool has_batch() const { return micro_batch || global_batch; }

@@ -65,9 +65,7 @@ struct StepStudy : StudyTimes {
     std::optional<double> mfu_whole, mfu_cut;  ///< model_flops over time, GPUs and peak; none without a peak
     /// With own kernels allowed: the time with overlap by library kernels only.
     std::optional<Seconds> cut_by_library;
-    double tokens_per_second(Seconds time) const {
-        return static_cast<double>(all_tokens(shape)) / time.si();
-    }
+    double tokens_per_second(Seconds time) const { return gained_tokens(shape) / time.si(); }
 };
 
 /// For which clock GEMMs are priced.

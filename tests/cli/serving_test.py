@@ -36,6 +36,9 @@ class Serving(SimTestCase):
     def test_mistakes(self):
         for flags, message in [
             (["--phase", "serve", "--tokens", "8"], "--tokens is not for --phase serve"),
+            (["--phase", "serve", "--mixed", "2"], "--mixed is not for --phase serve"),
+            (["--phase", "prefill", "--draft", "2"], "--draft and --mixed need --phase decode"),
+            (["--phase", "decode", "--draft", "2", "--accepted", "4"], "--accepted is from 1 to --draft + 1, 3"),
             (["--phase", "serve", "--dp", "2"], "--dp is not for --phase serve"),
             (["--phase", "serve", "--html", "page.html"], "writes no file"),
             (["--phase", "serve", "--format", "csv"], "allowed: text, json"),
@@ -44,6 +47,37 @@ class Serving(SimTestCase):
         ]:
             self.assert_refused([*MODEL, *flags], message)
         self.assert_refused(["sensitivity", *MODEL, "--phase", "serve"], "prefill or decode")
+
+    def decode_step(self, *flags):
+        step = self.result(*MODEL, "--phase", "decode", "--sequence", "4096", *flags)["steps"][0]
+        return step, {one["name"]: one["serial_us"] for one in step["lists"][0]["operators"]}
+
+    def test_drafted_tokens(self):
+        (drafted, its), (few, its_few), (many, its_many) = (
+            self.decode_step("--tokens", tokens, *draft) for tokens, draft in (("8", ("--draft", "3")), ("8", ()), ("32", ())))
+        self.assertAlmostEqual(its["gate_up"], its_many["gate_up"])  # 8 sequences of 1 + 3 tokens are 32 rows
+        self.assertLess(its["attention"], 1.1 * its_few["attention"])  # which read the keys of 8
+        self.assertGreater(its_many["attention"], 2 * its_few["attention"])
+        # All four tokens are gained, or two of them.
+        self.assertAlmostEqual(drafted["tokens_per_s_serial"], 32 / drafted["serial_us"] * 1e6)
+        half = self.decode_step("--tokens", "8", "--draft", "3", "--accepted", "2")[0]
+        self.assertEqual(half["serial_us"], drafted["serial_us"])
+        self.assertAlmostEqual(half["tokens_per_s_serial"], drafted["tokens_per_s_serial"] / 2)
+        served, plain = (self.result(*MODEL, "--phase", "serve", "--concurrency", "8", *draft)
+                         for draft in (("--draft", "3", "--accepted", "2"), ()))
+        step = served["steps"]["decode"]["serial_us"]
+        self.assertEqual(served["steps"]["prefill"], plain["steps"]["prefill"])
+        self.assertAlmostEqual(served["tpot_serial_us"] - step / 2, plain["tpot_serial_us"] - plain["steps"]["decode"]["serial_us"])
+
+    def test_a_chunk_of_a_prompt_beside_answers(self):
+        mixed, its = self.decode_step("--tokens", "8", "--mixed", "504", "--cool")
+        self.assertAlmostEqual(its["gate_up"], self.decode_step("--tokens", "512", "--cool")[1]["gate_up"])
+        self.assertAlmostEqual(its["attention"], self.decode_step("--tokens", "8", "--cool")[1]["attention"])
+        # 504 tokens, each of which sees 2048, have as many pairs as a whole prompt of √(2 · 504 · 2048) = 1437.
+        whole = self.result(*MODEL, "--phase", "prefill", "--tokens", "1437", "--sequence", "1437", "--cool")["steps"][0]["lists"][0]
+        (attention,) = (one["serial_us"] for one in whole["operators"] if one["name"] == "attention")
+        self.assertAlmostEqual(its["chunk_attention"], attention)
+        self.assertAlmostEqual(mixed["tokens_per_s_serial"], 8 / mixed["serial_us"] * 1e6)
 
     def test_published_servers(self):
         # sim/transformer/serving.md has the errors of more rows.
