@@ -14,10 +14,14 @@ struct Known {
     std::vector<std::vector<const char*>> keys;  ///< a file of this kind has all keys of one of the lists
 };
 
+constexpr const char* machine_of_astra =
+    "sim new device NAME --like DEVICE --gpus N --link-GBps RATE (--switch for Switch, without it for FullyConnected) "
+    "makes a machine of it";
+
 // The first match counts.
-const std::array<Known, 15>& known_kinds() {
+const std::array<Known, 17>& known_kinds() {
     using enum FileKind;
-    static const std::array<Known, 15> kinds{{
+    static const std::array<Known, 17> kinds{{
         {chrome_trace,
          "a Chrome trace, as torch.profiler writes",
          "sim import FILE --scenario CONFIG --out CASE.json makes a measured case of it",
@@ -26,6 +30,12 @@ const std::array<Known, 15>& known_kinds() {
          "a trace of rocprofv3",
          "sim import FILE --scenario CONFIG --out CASE.json makes a measured case of it",
          {{"rocprofiler-sdk-tool"}}},
+        {astra_network, "a network of ASTRA-sim", machine_of_astra, {{"npus_count"}, {"logical-dims"}}},
+        {astra_system,
+         "a system of ASTRA-sim",
+         "--set algorithm=ring or direct is what its implementations of collectives choose, sim new device makes a "
+         "machine",
+         {{"all-reduce-implementation"}, {"scheduling-policy"}, {"memory-type"}}},
         {model_config,
          "the config of a Hugging Face model",
          "sim model FILE --topology T takes it",
@@ -85,31 +95,49 @@ void require_kind(const Json& json, const std::string& file, FileKind expected) 
                         ")");
 }
 
+namespace {
+
+constexpr const char* perfetto =
+    "a Perfetto trace; rocprofv3 writes what is read by default (rocpd) or with --output-format csv or json, "
+    "torch.profiler with export_chrome_trace";
+
+/// Field 1 of protobuf, a packet, begins with the byte of a line break, behind which its length stands.
+bool is_perfetto(std::string_view text) {
+    constexpr std::size_t looked_at = 64;
+    return text.starts_with('\n') && std::ranges::any_of(text.substr(0, looked_at), [](char c) {
+               return static_cast<unsigned char>(c) < '\t';
+           });
+}
+
+}  // namespace
+
 std::string kind_of_text(std::string_view text) {
     struct Foreign {
         std::string_view begins, holds, is;
     };
-    static constexpr std::array foreign{
+    static const std::string astra_network = std::string("a network of ASTRA-sim; ") + machine_of_astra;
+    static constexpr std::string_view simai =
+        "a workload of SimAI (AICB) or ASTRA-sim, whose times are of its own machine; sim model NAME --tp N --ep N has "
+        "the operators of a model's layers, sim chakra read those of a Chakra trace";
+    static const std::array foreign{
         Foreign{
             "<system", "",
             "a machine as NCCL and RCCL describe it (XML); sim new topology --from FILE makes a topology of it"},
         Foreign{
             "<algo", "",
             "an algorithm of MSCCL (XML); overlap.read_msccl in Python makes a plan of it, which sim --plan FILE simulates"},
-        Foreign{
-            "", "model_parallel_NPU_group",
-            "a workload of SimAI (AICB), whose times are of its own machine; sim model NAME --tp N --ep N has the "
-            "operators of a model's layers, sim chakra read those of a Chakra trace"},
-        Foreign{
-            "", "npus_count:",
-            "a network of ASTRA-sim; sim new device NAME --like DEVICE --gpus N --link-GBps RATE (--switch for "
-            "Switch, without it for FullyConnected) makes a machine of it"},
+        Foreign{"", "model_parallel_NPU_group", simai},
+        Foreign{"HYBRID_", "", simai},
+        Foreign{"MICRO", "", simai},
+        Foreign{"", "npus_count:", astra_network},
+        Foreign{"", "Gbps 0.", astra_network},  // links of ns-3: "0 8 400Gbps 0.0005ms 0"
         Foreign{"", "ROCm System Management Interface",
                 "what rocm-smi prints; sim new topology --from FILE makes a topology of its --showtopo"},
         Foreign{"", "NUMA Affinity",
                 "what nvidia-smi topo -m prints; sim new topology --from FILE makes a topology of it"}};
     constexpr std::size_t looked_at = 4096;
     text = text.substr(0, looked_at);
+    if (is_perfetto(text)) return perfetto;
     text.remove_prefix(std::min(text.find_first_not_of(" \t\r\n"), text.size()));
     if (text.starts_with('{') || text.starts_with('[')) return "";
     for (const Foreign& one : foreign)

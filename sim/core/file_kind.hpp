@@ -23,7 +23,9 @@ enum class FileKind {
     schedule,
     run_config,
     workload,
-    mscclpp_plan
+    mscclpp_plan,
+    astra_network,
+    astra_system
 };
 
 /// Throws UserError, with the file's kind and the command that reads it, if `json` is of another known kind

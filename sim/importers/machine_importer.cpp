@@ -7,6 +7,7 @@
 
 #include "sim/core/archive.hpp"
 #include "sim/core/errors.hpp"
+#include "sim/core/file_kind.hpp"
 #include "sim/core/ranges.hpp"
 #include "sim/core/shown.hpp"
 
@@ -89,6 +90,8 @@ MachineDescription read_machine_description(const std::filesystem::path& path) {
     if (text.find("<system") != std::string::npos) return read_nccl_xml(text, origin);
     if (text.find("Link Type between two GPUs") != std::string::npos) return read_rocm_matrices(text, origin);
     if (text.find("GPU0") != std::string::npos) return read_nvidia_matrix(text, origin);
+    if (const std::string kind = kind_of_text(text); !kind.empty()) throw UserError(origin + ": is " + kind);
+    if (text.starts_with('{')) require_kind(parse_json(text, origin), origin, FileKind::topology);
     throw UserError(
         origin +
         ": is no description of a machine that is read, expected the file of NCCL_TOPO_DUMP_FILE, "

@@ -119,12 +119,17 @@ const TraceImporter& find_trace_importer(const Path& path, const std::string& na
     if (!name.empty())
         return trace_importers()[known_place(name, names,
                                              "trace format " + in_quotes(name) + " is not known")];
+    std::string file = path.filename().string();
+    for (const std::string_view compressed : {".gz", ".xz", ".bz2", ".zst"})
+        if (file.ends_with(compressed)) file.resize(file.size() - compressed.size());
     for (const Foreign& foreign : foreign_files)
-        if (path.filename().string().ends_with(foreign.ending) && std::filesystem::exists(path))
+        if (file.ends_with(foreign.ending) && std::filesystem::exists(path))
             throw UserError(path.string() + ": is " + std::string(foreign.is));
     if (const TraceImporter* entry = recognised_trace(path)) return *entry;
-    if (holds(path.filename().string(), ".json"))
-        require_kind(read_json_trace(path), path.string(), FileKind::chrome_trace);
+    constexpr std::size_t looked_at = 4096;
+    if (const std::string kind = kind_of_text(decompressed(path, expected, looked_at)); !kind.empty())
+        throw UserError(path.string() + ": is " + kind);
+    if (holds(file, ".json")) require_kind(read_json_trace(path), path.string(), FileKind::chrome_trace);
     throw UserError(path.string() + ": is of no known trace format" + suggestion("", names));
 }
 

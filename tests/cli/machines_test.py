@@ -86,10 +86,22 @@ class MachinesOfOthers(TraceTestCase):
             "simai.txt": ("HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 8 ep: 1 pp: 1\n1\nembedding_layer -1 556000 ALLREDUCE 536870912", "SimAI", "sim model NAME"),
             "astra.yml": ("topology: [ Switch ]\nnpus_count: [ 8 ]\nbandwidth: [ 400.0 ]  # GB/s\nlatency: [ 936.25 ]  # ns\n", "ASTRA-sim", "--link-GBps"),
             "mscclpp.json": ({"name": "allreduce", "collective": "allreduce", "protocol": "LL", "inplace": True, "gpus": []}, "MSCCL++", "overlap.read_mscclpp"),
+            "micro.txt": ("MICRO\n1\nallreduce -1 1 ALLREDUCE 1048576 1 NONE 0 1 NONE 0 1\n", "SimAI", "sim model NAME"),
+            "ns3.txt": ("9 1 8\n8\n8 0 400Gbps 0.0005ms 0\n8 1 400Gbps 0.0005ms 0\n", "a network of ASTRA-sim", "sim new device"),
+            "network.json": ({"topology": ["Ring"], "npus_count": [4], "bandwidth": [50.0], "latency": [500.0]}, "a network of ASTRA-sim", "--link-GBps"),
+            "dims.json": ({"logical-dims": ["8", "2"]}, "a network of ASTRA-sim", "--link-GBps"),
+            "system.json": ({"scheduling-policy": "LIFO", "all-reduce-implementation": ["ring"]}, "a system of ASTRA-sim", "--set algorithm=ring"),
+            "memory.json": ({"memory-type": "NO_MEMORY_EXPANSION"}, "a system of ASTRA-sim", "sim new device"),
+            "trace.pb": ("\n\u0010R\u000e\n\u0004\b\u0001", "a Perfetto trace", "--output-format csv or json"),
             "topo.txt": (self.matrix(2, lambda i, j: "NV18"), "nvidia-smi topo -m", "sim new topology --from")}
         for name, (content, *expected) in files.items():
             self.file(name, content)
             self.assert_refused(["--topology", "h200_8", "--schedule", "serial", "--workload", "./" + name], name, *expected)
+            self.assert_refused(["--topology", "./" + name, "--schedule", "serial"], name, *expected)
+            self.assert_refused(["import", name, "--out", "case.json"], name, *expected)
+            self.assert_refused(["advise", "--trace", name], name, *expected)
+            if not {"sim new topology --from"} & set(expected):  # which reads them
+                self.assert_refused(["new", "topology", "--from", name, "--out", "out"], name, *expected)
 
 
 class Clusters(SimTestCase):
