@@ -146,6 +146,13 @@ void add_advise_command(CLI::App& app) {
         "pairs would gain in it");
     for (CLI::Option* option : add_iteration_flags(*command, flags->trace))
         if (option->get_name() != "--tp") option->needs(trace);  // --table has it, too
+    command
+        ->add_option(
+            "--other-topology", flags->trace.other_topologies,
+            "With --trace: machines of as many GPUs to compare with, separated by commas; default: the "
+            "shipped ones")
+        ->delimiter(',')
+        ->needs(trace);
     command->add_option("--html", flags->html, "With --trace: write a self-contained page")->needs(trace);
     add_what_if_flag(*command, flags->what_if);
     add_host_flags(*command, flags->host, flags->steady);

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "sim/commands/command_line.hpp"
+#include "sim/commands/other_runs.hpp"
 #include "sim/commands/trace_advice.hpp"
 #include "sim/core/ranges.hpp"
 #include "sim/core/shown.hpp"
@@ -298,6 +299,8 @@ TraceAdvice advise(const TraceFlags& flags) {
     };
     if (advice.in_graphs) scale(*advice.in_graphs);
     std::ranges::for_each(advice.gains, scale);
+    advice.others =
+        other_runs({flags, recording, iteration, topology, advice.base_us(), advice.pairs, folder});
     return advice;
 }
 

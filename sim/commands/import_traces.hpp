@@ -14,6 +14,7 @@ namespace overlap {
 struct TraceFlags {
     std::vector<std::string> files;
     std::string format, iteration, topology, gemm, kernels, collective, peer_copies = "by_rate";
+    std::vector<std::string> other_topologies;
     std::int64_t tp = 1, dp = 1;
     bool sequence_parallel = false;
 

@@ -26,6 +26,7 @@ add_library(overlap_commands STATIC
     sim/commands/model_flags.cpp
     sim/commands/new_command.cpp
     sim/commands/new_topology.cpp
+    sim/commands/other_runs.cpp
     sim/commands/run_command.cpp
     sim/commands/scenario_flags.cpp
     sim/commands/sensitivity_command.cpp

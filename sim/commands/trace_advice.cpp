@@ -25,7 +25,26 @@ Json gain_json(const Gain& gain) {
             {"gain_us", gain.gain_us}, {"in_graphs_us", or_null(gain.in_graphs_us)}};
 }
 
-constexpr const char *shares_title = "kernels' time  ",
+Json other_json(const OtherRun& run) {
+    return {{"change", run.what},
+            {"gain_us", or_null(run.gain_us)},
+            {"by_memory_us", or_null(run.by_memory_us)},
+            {"kept_share", run.gain_us ? Json(run.kept_share) : Json()},
+            {"note", or_null(run.note)}};
+}
+
+/// Those to print: of the machines that nobody named the best.
+std::vector<OtherRun> shown_others(const std::vector<OtherRun>& others) {
+    constexpr std::size_t most_machines = 3;
+    std::vector<OtherRun> shown;
+    std::size_t machines = 0;
+    for (const OtherRun& run : others)
+        if (!run.is_machine || ++machines <= most_machines) shown.push_back(run);
+    return shown;
+}
+
+constexpr const char *shares_title = "kernels' time  ", *kept_title = "kept", *by_memory_title = "by memory",
+                     *engines_title = "whole collectives by copy engines",
                      *limit_title = "no schedule gains more than what is exposed";
 
 }  // namespace
@@ -36,6 +55,13 @@ double TraceAdvice::exposed_us() const {
     for (const TimeShare& share : where)
         if (share.what.starts_with("exposed")) sum += share.us;
     return sum;
+}
+
+const Gain* TraceAdvice::copy_engines() const {
+    const auto found = std::ranges::find_if(gains, [](const Gain& gain) {
+        return gain.what.starts_with("serial/") && gain.what.find("/dma/") != std::string::npos;
+    });
+    return found == gains.end() ? nullptr : &*found;
 }
 
 Json to_json(const TraceAdvice& advice) {
@@ -54,6 +80,7 @@ Json to_json(const TraceAdvice& advice) {
         {"why_no_schedules", or_null(advice.why_no_gains)},
         {"exposed_us", advice.exposed_us()},
         {"in_graphs_us", advice.in_graphs ? Json(advice.in_graphs->makespan_us) : Json()},
+        {"others", mapped(advice.others, other_json)},
         {"notes", advice.notes}};
     for (const TimeShare& share : advice.where) json["where_us"][share.what] = share.us;
     for (const TracePair& pair : advice.pairs)
@@ -61,6 +88,31 @@ Json to_json(const TraceAdvice& advice) {
             {{"name", pair.name}, {"count", pair.gemms.size()}, {"recorded_us", pair.recorded_us}});
     return json;
 }
+
+namespace {
+
+std::string others_text(const TraceAdvice& advice, std::size_t width) {
+    constexpr std::size_t column = 14;
+    std::string text;
+    const auto row = [&](const std::string& what, double us, const std::string& more) {
+        text += left("  " + what, width) + us_text(us) + share_text(us, advice.base_us()) + more + "\n";
+    };
+    const auto share = [](double part, double whole) { return right(share_of(part, whole), column); };
+    if (advice.in_graphs) row(advice.in_graphs->what, advice.in_graphs->gain_us, "");
+    if (const Gain* engines = advice.copy_engines()) row(engines_title, engines->gain_us, "");
+    for (const OtherRun& run : shown_others(advice.others))
+        if (run.gain_us)
+            row(run.what, *run.gain_us,
+                share(run.kept_share, 1) +
+                    (run.by_memory_us ? share(*run.by_memory_us, advice.base_us()) : std::string()));
+        else
+            text += clipped("  " + run.what + ": not known, " + run.note) + "\n";
+    if (text.empty()) return text;
+    return left("what else would", width) + right("gain us", 12) + right(kept_title, 10 + column) +
+           right(by_memory_title, column) + "\n" + text;
+}
+
+}  // namespace
 
 std::string to_text(const TraceAdvice& advice) {
     constexpr std::size_t width = 50, most_schedules = 6, most_presets = 4, most_refused = 3;
@@ -102,11 +154,34 @@ std::string to_text(const TraceAdvice& advice) {
     if (!advice.why_no_gains.empty()) text += "schedules   none to compare: " + advice.why_no_gains + "\n";
     const double exposed = advice.exposed_us();
     text += left(limit_title, width) + us_text(exposed) + share_text(exposed, advice.base_us()) + "\n";
-    if (advice.in_graphs)
-        text += left(advice.in_graphs->what, width) + us_text(advice.in_graphs->gain_us) +
-                share_text(advice.in_graphs->gain_us, advice.base_us()) + "\n";
-    return text;
+    return text + others_text(advice, width);
 }
+
+namespace {
+
+void add_others(Page& page, const TraceAdvice& advice) {
+    Page::Cells rows;
+    const auto row = [&](const std::string& what, std::optional<double> us, Page::Cells::value_type more) {
+        rows.push_back({what, us ? fixed(*us, 1) : "", us ? share_of(*us, advice.base_us()) : ""});
+        append(rows.back(), more);
+    };
+    if (advice.in_graphs) row(advice.in_graphs->what, advice.in_graphs->gain_us, {"", "", ""});
+    if (const Gain* engines = advice.copy_engines()) row(engines_title, engines->gain_us, {"", "", ""});
+    for (const OtherRun& run : advice.others)
+        row(run.what, run.gain_us,
+            {run.gain_us ? share_of(run.kept_share, 1) : "",
+             run.by_memory_us ? share_of(*run.by_memory_us, advice.base_us()) : "",
+             run.gain_us ? run.note : "not known: " + run.note});
+    if (rows.empty()) return;
+    page.heading(
+        "What else would gain",
+        "GEMMs and collectives take their recorded time, times new price over old price. kept: the share of "
+        "the kernels' time that stays as recorded. by memory: the gain if all kernels but GEMMs and attention "
+        "go by the rate of the machine's memory, too.");
+    page.table({"change", "gain us", "share", kept_title, by_memory_title, ""}, rows, "others");
+}
+
+}  // namespace
 
 Page page_of(const TraceAdvice& advice) {
     constexpr std::size_t most_spans = 4000;
@@ -162,12 +237,12 @@ Page page_of(const TraceAdvice& advice) {
                          gain.in_graphs_us ? share_of(in_graphs, advice.base_us()) : ""});
     };
     for (const Gain& gain : advice.gains) row(gain);
-    if (advice.in_graphs) row(*advice.in_graphs);
     if (!gains.empty())
         page.table({"change", "", "gain us", "share", "with graphs, us", "share"}, gains, "gains");
     if (!advice.why_no_gains.empty()) page.text("No schedules to compare: " + advice.why_no_gains + ".");
     page.text(std::string("At most: ") + limit_title + ", " + fixed(advice.exposed_us(), 1) + " us (" +
               share_of(advice.exposed_us(), advice.base_us()) + ").");
+    add_others(page, advice);
     return page;
 }
 

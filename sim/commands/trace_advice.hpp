@@ -30,6 +30,18 @@ struct Gain {
         {};  ///< the makespan, if captured graphs replace the recorded host, too
 };
 
+/// The run with a change of something else than schedules: GEMMs and collectives by the ratio of their prices, other
+/// kernels as recorded or as `note` says.
+struct OtherRun {
+    std::string what;                    ///< "machine gpu_2"
+    std::optional<double> gain_us = {};  ///< none: not known, and `note` says why
+    /// Of a machine: the gain if kernels that are neither GEMM nor attention take the less time the faster its memory is.
+    std::optional<double> by_memory_us = {};
+    double kept_share = 0;  ///< of the kernels' time, which is as recorded
+    std::string note = {};
+    bool is_machine = false;
+};
+
 /// What sim advise --trace says.
 struct TraceAdvice {
     std::string recorded, topology;
@@ -44,6 +56,7 @@ struct TraceAdvice {
     std::vector<Gain> gains = {};  ///< of schedules of the pairs, the largest first
     std::string why_no_gains = {};
     std::optional<Gain> in_graphs = {};  ///< with captured graphs instead of the recorded host
+    std::vector<OtherRun> others = {};   ///< machines last, the largest gain first
     /// How a trace of one GPU is spread over several, the iteration with whole pairs, and its exposed
     /// communication.
     std::string spread = {};
@@ -52,6 +65,8 @@ struct TraceAdvice {
     /// What gains are of: the recorded iteration, or the one that is spread.
     double base_us() const { return spread.empty() ? iteration_us : spread_us; }
     double exposed_us() const;
+    /// Whole collectives by copy engines; null where none serves the pairs.
+    const Gain* copy_engines() const;
 };
 
 Json to_json(const TraceAdvice& advice);

@@ -4,7 +4,7 @@
 
 #include "sim/core/errors.hpp"
 #include "sim/core/ranges.hpp"
-#include "sim/core/shown.hpp"
+#include "sim/importers/tensor_degree.hpp"
 
 namespace overlap {
 namespace {
@@ -83,17 +83,14 @@ private:
     }
 
     Role role_of(std::size_t i) {
-        static const std::vector<std::string> optimisers{"adam", "multi_tensor", "sgd", "lamb", "optimizer"};
-        const std::string name = lower_case(span(i).name);
         const auto shape = gemm(i);
         if (span(i).attention || (shape && shape->batch > 1)) {
             attended_ = true;
             return Role::heads;
         }
         if (!shape) {
-            const bool updates = std::ranges::any_of(
-                optimisers, [&](const std::string& one) { return name.find(one) != std::string::npos; });
-            return updates ? Role::optimiser : span(i).kind == TaskKind::gemm ? Role::uncut : Role::other;
+            if (is_of_optimiser(span(i))) return Role::optimiser;
+            return span(i).kind == TaskKind::gemm ? Role::uncut : Role::other;
         }
         if (shape->m != tokens_) return shape->k == tokens_ ? Role::weights : Role::uncut;
         if (shape->k != width_ && shape->n != width_) return Role::uncut;
@@ -180,7 +177,8 @@ private:
                 op[key] = size;
             if (whole->batch > 1) op["batch"] = cut.batch;
             scale(op, how_.share ? how_.share(cut, *whole) : part);
-        } else if (role == Role::heads || role == Role::optimiser || (is_cut_ && !has_whole_tokens(i)) ||
+        } else if (role == Role::heads || role == Role::optimiser ||
+                   (is_cut_ && !reads_whole_tokens(span(i), tokens_, width_)) ||
                    (!is_cut_ && how_.sequence_parallel)) {
             scale(op, part);
         }
@@ -195,17 +193,6 @@ private:
     static void scale(Json& op, double factor) {
         for (const char* key : {"recorded_us", "read_bytes", "write_bytes"})
             if (op.contains(key)) op[key] = op.at(key).get<double>() * factor;
-    }
-
-    /// Whether an operator beside the cut GEMMs reads vectors of the model's width, such as a sum of parts.
-    bool has_whole_tokens(std::size_t i) const {
-        if (span(i).launch.by == nullptr) return false;
-        return std::ranges::any_of(span(i).launch.by->dims, [&](const std::vector<std::int64_t>& dims) {
-            double elements = 1;
-            for (const std::int64_t size : dims) elements *= static_cast<double>(size);
-            return !dims.empty() && dims.back() == width_ &&
-                   elements == static_cast<double>(tokens_) * static_cast<double>(width_);
-        });
     }
 
     RecordedList& list_;

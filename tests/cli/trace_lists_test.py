@@ -153,3 +153,95 @@ class AdviceOnTraces(TraceTestCase):
         gain = next(one for one in advice["schedules"] if one["schedule"] == "async_tp")["gain_us"]
         recorded = self.imported(str(ROOT / "traces/h200_2/profiler_symm_mem"))[1]["recorded_makespan_us"]
         self.assertLess(abs((advice["iteration_us"] - gain) / recorded - 1), 0.02)
+
+
+class OtherChangesOfTraces(TraceTestCase):
+    """What else would gain. Of two GPUs an all-gather takes 400 us, a GEMM of what it gathers 300, a kernel of its results 100, a copy from the host 50."""
+
+    ALL_GATHER = {"type": "collective", "collective": "all_gather", "bytes": 8192 * 8192 * 2.0, "dtype": "bf16"}
+    GEMM = {"type": "gemm", "m": 8192, "n": 2560, "k": 8192, "dtype": "bf16"}
+
+    def setUp(self):
+        super().setUp()
+        said = {"Collective name": "_allgather_base", "In msg nelems": 4096 * 8192, "Out msg nelems": 8192 * 8192, "Group size": 2, "dtype": "BFloat16"}
+        shapes = {"External id": 1, "Input Dims": [[8192, 8192], [8192, 2560]], "Input type": ["c10::BFloat16"] * 2}
+        self.events = [event("cpu_op", "aten::mm", 0.0, 1.0, **shapes), event("kernel", NCCL, 0.0, 400.0, device=0, stream=7, **said),
+                       event("kernel", NVJET, 400.0, 300.0, device=0, stream=7, **{"External id": 1}),
+                       event("kernel", "void at::native::vectorized_elementwise_kernel<silu>", 700.0, 100.0, device=0, stream=7),
+                       event("gpu_memcpy", "Memcpy HtoD (Pageable -> Device)", 800.0, 50.0, device=0, stream=7, bytes=1000)]
+        self.file("t.json", kineto(self.events, rank=0, world_size=2))
+
+    def others(self, *args, trace="t.json"):
+        advice = json.loads(self.output("advise", "--trace", trace, "--iteration", "all", "--format", "json", *args))
+        return advice, {one["change"]: one for one in advice["others"]}
+
+    def alone(self, topology, operator, *args):
+        """What a machine takes for one operator."""
+        gpus = int(topology.split("_")[1])
+        self.file("alone.json", {"name": "alone", "ranks": gpus, "order": "program", "operators": [{"name": "alone", **operator}]})
+        done = self.sim("--topology", topology, "--schedule", "concurrent", "--workload", "alone.json", "--set", "algorithm=library", "--format", "json", *args)
+        return json.loads(done.stdout)["makespan_us"]
+
+    def test_another_machine_takes_the_ratio_of_prices(self):
+        advice, others = self.others("--other-topology", "h100_2")
+        self.assertAlmostEqual(advice["iteration_us"], 850.0, 6)
+        gather, gemm = (self.alone("h100_2", op) / self.alone("h200_2", op) for op in (self.ALL_GATHER, self.GEMM))
+        h200, h100 = (json.loads((ROOT / "configs" / "devices" / f"{name}.json").read_text(encoding="utf-8"))["hbm_GBps"]["value"] for name in ("h200", "h100"))
+        found = others["machine h100_2"]
+        self.assertAlmostEqual(found["gain_us"], 700 - 400 * gather - 300 * gemm, 1)
+        self.assertAlmostEqual(found["by_memory_us"], 800 - 400 * gather - 300 * gemm - 100 * h200 / h100, 1)
+        self.assertAlmostEqual(found["kept_share"], 150 / 850, 4)
+        # Another file of the same machine takes as long.
+        self.file("same.json", (ROOT / "configs" / "topologies" / "h200_2.json").read_text(encoding="utf-8"))
+        self.assertAlmostEqual(self.others("--other-topology", "./same.json")[1]["machine ./same.json"]["gain_us"], 0, 1)
+        self.assert_refused(["advise", "--trace", "t.json", "--other-topology", "h200_8"], "--other-topology h200_8 has 8 GPUs, but the recorded run 2")
+        self.assert_refused(["advise", "--trace", "t.json", "--other-topology", "h20_2"], "did you mean")
+
+    def test_another_degree_of_tensor_parallelism_cuts_other_parts(self):
+        _, others = self.others()
+        whole, half, quarter = (self.alone(f"h200_{gpus}", {**self.GEMM, "n": 5120 // gpus}) for gpus in (1, 2, 4))
+        # One GPU gathers nothing and has all columns, and twice the elements of the kernel behind them; the copy stays.
+        one = others["TP 1 instead of 2 on 1 GPU"]
+        self.assertAlmostEqual(one["gain_us"], 850 - (300 * whole / half + 200 + 50), 1)
+        self.assertAlmostEqual(one["kept_share"], 50 / 850, 4)
+        gather = self.alone("h200_4", self.ALL_GATHER) / self.alone("h200_2", self.ALL_GATHER)
+        four = others["TP 4 instead of 2 on 4 GPUs"]
+        self.assertAlmostEqual(four["gain_us"], 850 - (400 * gather + 300 * quarter / half + 50 + 50), 1)
+        self.assertIn("12 % of the kernels' time by their part", four["note"])
+
+    def test_degrees_that_cannot_be(self):
+        odd = json.loads(json.dumps(self.events).replace("2560", "2561"))
+        self.file("odd.json", kineto(odd, rank=0, world_size=2))
+        _, others = self.others(trace="odd.json")
+        self.assertIsNone(others["TP 4 instead of 2 on 4 GPUs"]["gain_us"])
+        self.assertIn("4 does not divide the n of mm_0, in all 5122", others["TP 4 instead of 2 on 4 GPUs"]["note"])
+        self.assertIsNotNone(others["TP 1 instead of 2 on 1 GPU"]["gain_us"])
+        advice, others = self.others(trace=str(ROOT / "traces/h200_2/profiler_symm_mem"))
+        self.assertIn("no pairs", others["another degree of tensor parallelism"]["note"])
+        self.assertIsNone(others["machine h100_2"]["gain_us"])
+
+    def test_fewer_compute_units_where_the_library_was_measured_so(self):
+        self.assertIn("h200 has no bus_GBps_by_channels", self.others()[1]["fewer compute units for NCCL 2.29.2"]["note"])
+        self.file("rank0.json", kineto(gathered_pair(0, NCCL, "kernel"), "AMD Instinct MI300X", rank=0, world_size=8))
+        advice = json.loads(self.output("advise", "--trace", "rank0.json", "--format", "json"))
+        found = next(one for one in advice["others"] if one["change"] == "32 instead of 64 compute units for RCCL")
+        self.output("import", "rank0.json", "--priced", "--out-workload", "list.json")
+        run = ["--topology", "mi300x_8", "--schedule", "concurrent", "--workload", "list.json", "--set", "algorithm=library", "--format", "json"]
+        whole, fewer = (json.loads(self.sim(*run, *more).stdout)["makespan_us"] for more in ([], ["--set", "channels=32"]))
+        self.assertAlmostEqual(found["gain_us"], 815 * (1 - fewer / whole), 1)
+        self.assertLess(found["gain_us"], 0)  # nothing runs beside the all-gather
+
+    def test_a_recorded_layer(self):
+        with tarfile.open(ROOT / "traces" / "h200_2" / "traces_2026_11" / "layers.tar.xz") as archive:
+            (self.folder / "layer.json").write_bytes(archive.extractfile("traced/tp_llama3_8b_5120_nccl_eager.json").read())
+        advice = json.loads(self.output("advise", "--trace", "layer.json", "--format", "json", "--html", "page.html"))
+        others = {one["change"]: one["gain_us"] for one in advice["others"]}
+        self.assertLess(others["TP 1 instead of 2 on 1 GPU"], 0)
+        self.assertGreater(others["TP 4 instead of 2 on 4 GPUs"], 0)
+        self.assertLess(others["machine h100_2"], 0)
+        text = self.output("advise", "--trace", "layer.json")
+        self.assertLess(len(text.splitlines()), 45)
+        self.assertLessEqual(max(map(len, text.partition("where it goes")[2].splitlines())), 100)
+        for said in ("whole collectives by copy engines", "captured graphs", "machine h100_2"):
+            self.assertIn(said, text)
+        self.assertIn("What else would gain", (self.folder / "page.html").read_text(encoding="utf-8"))
