@@ -70,20 +70,29 @@ private:
     std::map<std::string, std::optional<double>> prices_;
 };
 
+/// What an operator takes after a change, and how much of that is as recorded.
+struct ChangedTime {
+    double us = 0, kept_us = 0;
+};
+
 /// A list whose operators take other times than recorded.
 struct Rescaled {
     Json operators;
     double kept_us = 0, all_us = 0;  ///< kernels' time that is as recorded, and all
 
-    void scale(std::size_t i, double factor, bool is_kept) {
+    double recorded_us(std::size_t i) const { return operators[i].at("recorded_us"); }
+    void set(std::size_t i, const ChangedTime& time) {
         // A time of 0 would be priced.
         constexpr double least_us = 1e-3;
-        Json& op = operators[i];
-        const double us = op.at("recorded_us");
-        all_us += us;
-        if (is_kept) kept_us += us;
-        op["recorded_us"] = std::max(least_us, us * factor);
-        if (factor == 0) op["gap_us"] = 0;
+        all_us += recorded_us(i);
+        kept_us += time.kept_us;
+        operators[i]["recorded_us"] = std::max(least_us, time.us);
+        if (time.us == 0) operators[i]["gap_us"] = 0;
+    }
+    /// A share of its recorded time; all of it: as recorded.
+    void scale(std::size_t i, double share) {
+        const double us = recorded_us(i);
+        set(i, {share * us, share == 1 ? us : 0});
     }
     double kept_share() const { return kept_us / std::max(1e-9, all_us); }
 };
@@ -165,10 +174,14 @@ private:
                 pair.first.pair.collective == CollectiveKind::all_to_all)
                 return add_unknown(what, "the pairs are of several groups, or of no tensor parallelism");
             pairs.degree = size;
-            const bool closes = pair.first.pair.order == Order::gemm_first;
-            (closes ? pairs.closes : pairs.opens).insert(pair.gemms.begin(), pair.gemms.end());
-            pairs.shares_tokens |= pair.first.pair.collective != CollectiveKind::all_reduce;
+            const CollectiveKind kind = pair.first.pair.collective;
+            const bool gemm_first = pair.first.pair.order == Order::gemm_first;
+            pairs.shares_tokens |= kind == CollectiveKind::reduce_scatter || !gemm_first;
+            if (gemm_first && kind == CollectiveKind::all_gather) continue;  // of columns of results
+            (gemm_first ? pairs.closes : pairs.opens).insert(pair.gemms.begin(), pair.gemms.end());
         }
+        if (pairs.opens.empty() && pairs.closes.empty())
+            return add_unknown(what, "the pairs are of no tensor parallelism");
         if (pairs.degree % 2 == 0) add_degree(pairs, pairs.degree / 2);
         add_degree(pairs, pairs.degree * 2);
     }
@@ -188,12 +201,11 @@ private:
             Rescaled list{seen_.operators};
             double by_part_us = 0;
             for (std::size_t i = 0; i < changed.size(); ++i) {
-                const ChangedOperator& one = changed[i];
-                const auto price =
-                    one.op.is_null() ? std::nullopt : ratio(seen_.operators[i], one.op, others);
-                list.scale(i, price.value_or(one.share), !price && one.share == 1);
-                if (!price && one.share != 1 && one.share != 0)
-                    by_part_us += seen_.operators[i].at("recorded_us").get<double>();
+                const auto& [op, share] = changed[i];
+                const bool is_priced = !op.is_null() || share == 0;
+                const auto time = is_priced ? priced(seen_.operators[i], op, others) : std::nullopt;
+                if (!time && share != 1 && share != 0) by_part_us += list.recorded_us(i);
+                time ? list.set(i, *time) : list.scale(i, share);
             }
             OtherRun& run = add(what);
             run.gain_us = gain_us(list.operators);
@@ -205,11 +217,15 @@ private:
         }
     }
 
-    /// An operator's new price over its old one.
-    std::optional<double> ratio(const Json& op, const Json& changed, Lists& others) {
-        const std::optional<double> before = lists_.price(op), after = others.price(changed);
+    /// An operator's recorded time, times new price over old price; none if one is not known. `changed`: null, it is
+    /// gone. What a collective took beyond its price it waited for other ranks, and waits again.
+    std::optional<ChangedTime> priced(const Json& op, const Json& changed, Lists& others) {
+        const std::optional<double> before = lists_.price(op),
+                                    after = changed.is_null() ? 0.0 : others.price(changed);
         if (!before || !after || *before <= 0) return std::nullopt;
-        return *after / *before;
+        const double us = op.at("recorded_us");
+        const double waits = op.at("type") == "collective" ? std::max(0.0, us - *before) : 0;
+        return ChangedTime{waits + (us - waits) * *after / *before, waits};
     }
 
     /// Those that --other-topology names, else the shipped ones of as many GPUs of each other device.
@@ -257,10 +273,10 @@ private:
         const double memory = lists_.device().hbm / others.device().hbm;
         for (std::size_t i = 0; i < list_.operators.size(); ++i) {
             const Json& op = list_.operators[i];
-            const auto price = ratio(op, op, others);
-            const bool reads = !price && of_memory.contains(op.at("name").get<std::string>());
-            kept.scale(i, price.value_or(1), !price);
-            by_memory.scale(i, price.value_or(reads ? memory : 1), !price && !reads);
+            const auto time = priced(op, op, others);
+            const bool reads = !time && of_memory.contains(op.at("name").get<std::string>());
+            time ? kept.set(i, *time) : kept.scale(i, 1);
+            time ? by_memory.set(i, *time) : by_memory.scale(i, reads ? memory : 1);
         }
         OtherRun& run = add("machine " + name);
         run.is_machine = true;

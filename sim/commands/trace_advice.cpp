@@ -175,9 +175,9 @@ void add_others(Page& page, const TraceAdvice& advice) {
     if (rows.empty()) return;
     page.heading(
         "What else would gain",
-        "GEMMs and collectives take their recorded time, times new price over old price. kept: the share of "
-        "the kernels' time that stays as recorded. by memory: the gain if all kernels but GEMMs and attention "
-        "go by the rate of the machine's memory, too.");
+        "GEMMs and collectives take their recorded time, times new price over old price; what a collective took "
+        "beyond its price is waiting, and stays. kept: the share of the kernels' time that stays as recorded. "
+        "by memory: the gain if all kernels but GEMMs and attention go by the rate of the machine's memory, too.");
     page.table({"change", "gain us", "share", kept_title, by_memory_title, ""}, rows, "others");
 }
 

@@ -40,7 +40,7 @@ private:
             const std::int64_t width = opens ? shape->k : shape->n;
             if (tokens_ == 0) tokens_ = shape->m, width_ = width;
             if (tokens_ != shape->m || width_ != width)
-                throw UserError("the pairs move operands of several shapes, as tensor parallelism does not");
+                throw UserError("the pairs move operands of several shapes");
         }
         if (tokens_ == 0) throw UserError("GEMMs of pairs have no shapes (record_shapes=True)");
     }
@@ -83,7 +83,7 @@ private:
     }
 
     /// One of a group of tensor parallelism has as many bytes as before, one of gradients those of a part.
-    ChangedOperator collective(std::size_t i) const {
+    ChangedOperator collective(std::size_t i) {
         const Json group = op(i).value("group", Json::object());
         const std::int64_t size = group.value("size", ranks_),
                            stride = group.value("stride", std::int64_t{1});
@@ -94,7 +94,11 @@ private:
             if (members < gpus()) changed["group"] = {{"size", members}, {"stride", apart}};
             return {changed, 1};
         };
-        if (size == pairs_.degree && stride == 1) return join(to_, 1);
+        if (size == pairs_.degree && stride == 1) {
+            // Results whose columns are gathered, such as those of the last GEMM of a model, are whole.
+            if (op(i).at("collective") == "all_gather" && !pairs_.shares_tokens) is_cut_ = false;
+            return join(to_, 1);
+        }
         if (size != ranks_ / pairs_.degree || stride != pairs_.degree) return {};
         changed["bytes"] = changed.at("bytes").get<double>() * part();
         return join(ranks_ / to_, to_);

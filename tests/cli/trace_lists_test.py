@@ -182,15 +182,23 @@ class OtherChangesOfTraces(TraceTestCase):
         done = self.sim("--topology", topology, "--schedule", "concurrent", "--workload", "alone.json", "--set", "algorithm=library", "--format", "json", *args)
         return json.loads(done.stdout)["makespan_us"]
 
+    @staticmethod
+    def changed(recorded, before, after):
+        """What a collective takes instead: beyond its price it waited, and waits again."""
+        waits = max(0, recorded - before)
+        return waits + (recorded - waits) * after / before
+
     def test_another_machine_takes_the_ratio_of_prices(self):
         advice, others = self.others("--other-topology", "h100_2")
         self.assertAlmostEqual(advice["iteration_us"], 850.0, 6)
-        gather, gemm = (self.alone("h100_2", op) / self.alone("h200_2", op) for op in (self.ALL_GATHER, self.GEMM))
+        before, after = (self.alone(machine, self.ALL_GATHER) for machine in ("h200_2", "h100_2"))
+        self.assertLess(before, 400)
+        gather, gemm = self.changed(400, before, after), self.alone("h100_2", self.GEMM) / self.alone("h200_2", self.GEMM)
         h200, h100 = (json.loads((ROOT / "configs" / "devices" / f"{name}.json").read_text(encoding="utf-8"))["hbm_GBps"]["value"] for name in ("h200", "h100"))
         found = others["machine h100_2"]
-        self.assertAlmostEqual(found["gain_us"], 700 - 400 * gather - 300 * gemm, 1)
-        self.assertAlmostEqual(found["by_memory_us"], 800 - 400 * gather - 300 * gemm - 100 * h200 / h100, 1)
-        self.assertAlmostEqual(found["kept_share"], 150 / 850, 4)
+        self.assertAlmostEqual(found["gain_us"], 700 - gather - 300 * gemm, 1)
+        self.assertAlmostEqual(found["by_memory_us"], 800 - gather - 300 * gemm - 100 * h200 / h100, 1)
+        self.assertAlmostEqual(found["kept_share"], (150 + 400 - before) / 850, 4)
         # Another file of the same machine takes as long.
         self.file("same.json", (ROOT / "configs" / "topologies" / "h200_2.json").read_text(encoding="utf-8"))
         self.assertAlmostEqual(self.others("--other-topology", "./same.json")[1]["machine ./same.json"]["gain_us"], 0, 1)
@@ -200,14 +208,39 @@ class OtherChangesOfTraces(TraceTestCase):
     def test_another_degree_of_tensor_parallelism_cuts_other_parts(self):
         _, others = self.others()
         whole, half, quarter = (self.alone(f"h200_{gpus}", {**self.GEMM, "n": 5120 // gpus}) for gpus in (1, 2, 4))
-        # One GPU gathers nothing and has all columns, and twice the elements of the kernel behind them; the copy stays.
+        # One GPU gathers nothing, but waits as before, has all columns, and twice the elements of the kernel behind them; the copy stays.
         one = others["TP 1 instead of 2 on 1 GPU"]
-        self.assertAlmostEqual(one["gain_us"], 850 - (300 * whole / half + 200 + 50), 1)
-        self.assertAlmostEqual(one["kept_share"], 50 / 850, 4)
-        gather = self.alone("h200_4", self.ALL_GATHER) / self.alone("h200_2", self.ALL_GATHER)
+        before, after = (self.alone(machine, self.ALL_GATHER) for machine in ("h200_2", "h200_4"))
+        self.assertAlmostEqual(one["gain_us"], 850 - (400 - before + 300 * whole / half + 200 + 50), 1)
+        self.assertAlmostEqual(one["kept_share"], (400 - before + 50) / 850, 4)
         four = others["TP 4 instead of 2 on 4 GPUs"]
-        self.assertAlmostEqual(four["gain_us"], 850 - (400 * gather + 300 * quarter / half + 50 + 50), 1)
+        self.assertAlmostEqual(four["gain_us"], 850 - (self.changed(400, before, after) + 300 * quarter / half + 50 + 50), 1)
         self.assertIn("12 % of the kernels' time by their part", four["note"])
+
+    def test_columns_of_results_that_are_gathered(self):
+        # A GEMM with half of the rows of B, its sum, a kernel, a GEMM with half of the columns, which are gathered.
+        def gemm(number, at, lasted, m, n, k):
+            shapes = {"External id": number, "Input Dims": [[m, k], [k, n]], "Input type": ["c10::BFloat16"] * 2}
+            return [event("cpu_op", "aten::mm", at, 1.0, **shapes), event("kernel", NVJET, at, lasted, device=0, stream=7, **{"External id": number})]
+        def collective(name, at, lasted, given, got):
+            said = {"Collective name": name, "In msg nelems": given, "Out msg nelems": got, "Group size": 2, "dtype": "BFloat16"}
+            return [event("kernel", NCCL, at, lasted, device=0, stream=7, **said)]
+        events = [*gemm(1, 0.0, 20.0, 2048, 1024, 512), *collective("allreduce", 20.0, 40.0, 2048 * 1024, 2048 * 1024),
+                  event("kernel", "void at::native::vectorized_elementwise_kernel<silu>", 60.0, 10.0, device=0, stream=7),
+                  *gemm(2, 70.0, 100.0, 2048, 8000, 1024), *collective("_allgather_base", 170.0, 200.0, 2048 * 8000, 2048 * 16000)]
+        self.file("gathered.json", kineto(events, rank=0, world_size=2))
+        advice, others = self.others(trace="gathered.json")
+        self.assertEqual(sorted(pair["name"] for pair in advice["pairs"]), ["gemm > all_gather 2048x8000x1024 bf16", "gemm > all_reduce 2048x1024x512 bf16"])
+        def ratio(k, n):  # one GPU has all rows, or all columns
+            shape = {"type": "gemm", "m": 2048, "dtype": "bf16"}
+            whole = {"k": 2 * k, "n": n} if n == 1024 else {"k": k, "n": 2 * n}
+            return self.alone("h200_1", {**shape, **whole}) / self.alone("h200_2", {**shape, "k": k, "n": n})
+        one = others["TP 1 instead of 2 on 1 GPU"]
+        sums, gathers = (self.alone("h200_2", {"type": "collective", "collective": kind, "bytes": 2.0 * 2048 * columns, "dtype": "bf16"})
+                         for kind, columns in (("all_reduce", 1024), ("all_gather", 16000)))
+        waits = max(0, 40 - sums) + max(0, 200 - gathers)
+        self.assertAlmostEqual(one["gain_us"], 370 - (waits + 20 * ratio(512, 1024) + 10 + 100 * ratio(1024, 8000)), 1)
+        self.assertAlmostEqual(one["kept_share"], (waits + 10) / 370, 4)
 
     def test_degrees_that_cannot_be(self):
         odd = json.loads(json.dumps(self.events).replace("2560", "2561"))
@@ -239,6 +272,11 @@ class OtherChangesOfTraces(TraceTestCase):
         self.assertLess(others["TP 1 instead of 2 on 1 GPU"], 0)
         self.assertGreater(others["TP 4 instead of 2 on 4 GPUs"], 0)
         self.assertLess(others["machine h100_2"], 0)
+        with tarfile.open(ROOT / "traces" / "h200_2" / "traces_2026_11" / "hugging_face.tar.xz") as archive:
+            (self.folder / "prefill.json").write_bytes(archive.extractfile("traced/hf_llama_tp_plan_prefill_1x4096.json").read())
+        prefill = {one["change"]: one["gain_us"] for one in json.loads(self.output("advise", "--trace", "prefill.json", "--format", "json"))["others"]}
+        self.assertLess(prefill["TP 1 instead of 2 on 1 GPU"], 0)
+        self.assertGreater(prefill["TP 4 instead of 2 on 4 GPUs"], 0)
         text = self.output("advise", "--trace", "layer.json")
         self.assertLess(len(text.splitlines()), 45)
         self.assertLessEqual(max(map(len, text.partition("where it goes")[2].splitlines())), 100)
