@@ -135,7 +135,7 @@ TEST_CASE("shared optimisers") {
     const Model model = shipped_model("llama3_8b");
     StepShape step{Phase::training, 8192, 8192};
     step.spread = {4, 1, 1, 4};
-    const double weights = layer_parameters(model, model.shapes.front());
+    const double weights = static_cast<double>(layer_parameters(model, model.shapes.front()));
     const auto held = [&](Zero zero) {
         step.spread.zero = zero;
         return least_memory(model, step).si();
