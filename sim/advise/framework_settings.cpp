@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sim/collectives/collective_algorithm.hpp"
 #include "sim/core/ranges.hpp"
 #include "sim/core/shown.hpp"
 #include "sim/report/text_format.hpp"
@@ -319,10 +320,6 @@ std::string megatron(SettingTimes& simulated, const std::vector<TableGemm>& gemm
            "# Flags: megatron/training/arguments.py; keys: transformer_engine/pytorch/module/base.py.\n";
 }
 
-/// What NCCL's zero-CTA collectives take longer than copies by copy engines: two barriers, 14 to 17 us on two H200
-/// (traces/h200_2/notes.md).
-constexpr double zero_cta_us = 16;
-
 /// A collective beside a GEMM that does not need it: channels of the library's kernel, or copy engines, which can't add.
 std::string nccl(SettingTimes& simulated, const std::vector<TableGemm>& gemms, std::int64_t tokens) {
     const auto total = [&](const Json& params, bool by_copy_engines) {
@@ -330,13 +327,10 @@ std::string nccl(SettingTimes& simulated, const std::vector<TableGemm>& gemms, s
         for (const TableGemm& gemm : gemms) {
             Pair pair = with_tokens(gemm.pair, tokens);
             pair.order = Order::independent;
-            const bool adds = pair.collective == CollectiveKind::reduce_scatter ||
-                              pair.collective == CollectiveKind::all_reduce;
-            time = added(
-                time, by_copy_engines && !adds
-                          ? added(simulated.of(pair, "concurrent", {{"agent", "dma"}, {"transfer", "push"}}),
-                                  microseconds(zero_cta_us))
-                          : simulated.of(pair, "concurrent", params));
+            const bool moves = collective_algorithm("zero_cta").handles(pair.collective);
+            time = added(time,
+                         simulated.of(pair, "concurrent",
+                                      by_copy_engines && moves ? Json{{"algorithm", "zero_cta"}} : params));
         }
         return time;
     };

@@ -6,8 +6,8 @@
 namespace overlap {
 
 using BuildCollective = RankTasks(const CollectiveWork&, const RankTasks&, Transfers&);
-BuildCollective direct_collective, ring_collective, hierarchical_collective, library_collective,
-    one_shot_collective, two_shot_collective, tensorrt_llm_collective;
+BuildCollective direct_collective, zero_cta_collective, ring_collective, hierarchical_collective,
+    library_collective, one_shot_collective, two_shot_collective, tensorrt_llm_collective;
 
 namespace {
 
@@ -15,10 +15,14 @@ bool is_all_reduce(CollectiveKind kind) {
     return kind == CollectiveKind::all_reduce;
 }
 
+bool only_moves(CollectiveKind kind) {
+    return kind == CollectiveKind::all_gather || kind == CollectiveKind::all_to_all;
+}
+
 }  // namespace
 
 std::span<const CollectiveAlgorithm> collective_algorithms() {
-    static const std::array<CollectiveAlgorithm, 7> entries{{
+    static const std::array<CollectiveAlgorithm, 8> entries{{
         {.name = "direct",
          .summary =
              "Each rank exchanges its piece with every peer at once; reductions once all parts are there.",
@@ -38,6 +42,13 @@ std::span<const CollectiveAlgorithm> collective_algorithms() {
          .summary =
              "The vendor library's kernel (RCCL, NCCL) on compute units, at its measured latency and rate.",
          .build = library_collective},
+        {.name = "zero_cta",
+         .summary =
+             "The vendor library without compute units (NCCL_CTA_POLICY_ZERO, RCCL's zero-CU): flags to "
+             "all peers, pieces by copy engines, flags; in place, in one node.",
+         .build = zero_cta_collective,
+         .handles = only_moves,
+         .by_representatives = true},
         {.name = "one_shot",
          .summary = "All-reduce of PyTorch's symmetric memory, one_shot_all_reduce: each rank reads all "
                     "operands; as measured.",

@@ -107,4 +107,17 @@ RankTasks direct_collective(const CollectiveWork& work, const RankTasks& ready, 
     return ready;
 }
 
+// A rank writes flags to its peers when its operand is there, and again on each stream behind the piece.
+RankTasks zero_cta_collective(const CollectiveWork& work, const RankTasks& ready, Transfers& transfers) {
+    constexpr Bytes flag(4);
+    const RankTasks met = direct_exchange(flag, ready, transfers);
+    RankTasks done = direct_exchange(work.operand / transfers.ranks(), met, transfers);
+    const RankTasks flags = direct_exchange(flag, met, transfers);
+    for (std::size_t place = 0; place < done.size(); ++place)
+        done[place].insert(done[place].end(),
+                           flags[place].begin() + static_cast<std::ptrdiff_t>(met[place].size()),
+                           flags[place].end());
+    return done;
+}
+
 }  // namespace overlap

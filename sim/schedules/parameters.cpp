@@ -33,7 +33,8 @@ void require_dma_commands(ConfigObject& given, const ScheduleParams& params, con
     const bool kernels = transfers.agent == Agent::cu;
     if (kernels && other) given.fail(key, "needs agent 'dma' (kernels have no DMA commands)");
     if (kernels && params.algorithm != "library") return;
-    if (params.algorithm != "direct")
+    const bool batch = params.algorithm == "zero_cta" && transfers.commands == DmaCommands::one_stream;
+    if (params.algorithm != "direct" && !batch)
         given.fail(key, "needs algorithm 'direct', not '" + params.algorithm + "'");
     if (topology.nodes() > 1) given.fail(key, "needs GPUs of one node (between nodes NICs move the data)");
     if ((!copies || transfers.prelaunch) && !topology.device().dma.commands)
@@ -149,9 +150,20 @@ void settle_copy_cus(ConfigObject& given, ScheduleParams& params, const Context&
                                 at.device().name + " no compute unit for GEMMs (allowed: dma)");
 }
 
-void read_algorithm(ConfigObject& given, ScheduleParams& params, const Context&) {
+void read_algorithm(ConfigObject& given, ScheduleParams& params, const Context& at) {
     const std::vector<std::string> names = collective_algorithm_names();
     params.algorithm = names[given.choice("algorithm", names)];
+    if (params.algorithm != "zero_cta") return;
+    if (params.transfers.agent == Agent::cu)
+        given.fail("algorithm", "is 'zero_cta', which needs agent 'dma': it takes no compute units");
+    if (at.topology.nodes() > 1)
+        given.fail("algorithm", "is 'zero_cta', which is known for the GPUs of one node only");
+    if (given.has("transfer") && params.transfers.direction == Direction::pull)
+        given.fail("transfer", "is 'pull', but the senders of algorithm 'zero_cta' write (allowed: push)");
+    params.transfers.direction = Direction::push;
+    // A batch is one call on one stream: on a single engine its copies run one after another.
+    if (!given.has("dma_commands") && at.device().dma.peer_engines == 1)
+        params.transfers.commands = DmaCommands::one_stream;
 }
 
 void read_channels(ConfigObject& given, ScheduleParams& params, const Context& at) {
