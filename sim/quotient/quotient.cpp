@@ -59,19 +59,20 @@ private:
 class Finder {
 public:
     Finder(const TaskGraph& graph, CostView costs, const Rotations& rotations, const ResourceTable& resources,
-           const TasksOfStreams& places)
+           const TasksOfStreams& places, const TieOrder& ties)
         : graph_(graph),
           costs_(costs),
           rotations_(rotations),
           resources_(resources),
           places_(places),
+          ties_(ties),
           like_(graph.size()),
           classes_(costs.classes().size()),
           alike_(resources.size()) {}
 
     std::optional<Quotient> find() {
         if (!tasks_are_alike() || !edges_are_alike() || !uses_are_alike()) return std::nullopt;
-        if (!ties_are_alike(graph_, costs_, resources_, rotations_, like_)) return std::nullopt;
+        if (!ties_.is_alike(rotations_, like_)) return std::nullopt;
         return quotient();
     }
 
@@ -224,6 +225,7 @@ private:
     const Rotations& rotations_;
     const ResourceTable& resources_;
     const TasksOfStreams& places_;
+    const TieOrder& ties_;
     std::vector<std::uint32_t> like_;  ///< by task: the task of a representative that it is like
     std::vector<Class> classes_;
     Alike alike_;
@@ -270,7 +272,9 @@ std::optional<Quotient> quotient_of(const TaskGraph& graph, CostView costs, cons
     if (graph.queues().count > 0 || depends_on_numbers(costs, resources) ||
         (rotations.locals() < resources.gpus_per_node() && any_is_drawn(costs, resources)))
         return std::nullopt;
-    return Finder(graph, costs, rotations, resources, TasksOfStreams(graph)).find();
+    return Finder(graph, costs, rotations, resources, TasksOfStreams(graph),
+                  TieOrder(graph, costs, resources))
+        .find();
 }
 
 std::optional<Quotient> quotient_of(const TaskGraph& graph, CostView costs, const Topology& topology,
@@ -279,8 +283,9 @@ std::optional<Quotient> quotient_of(const TaskGraph& graph, CostView costs, cons
         depends_on_numbers(costs, resources))
         return std::nullopt;
     const TasksOfStreams places(graph);
+    const TieOrder ties(graph, costs, resources);
     for (const Rotations& rotations : groups_of_rotations(topology, any_is_drawn(costs, resources)))
-        if (auto found = Finder(graph, costs, rotations, resources, places).find()) return found;
+        if (auto found = Finder(graph, costs, rotations, resources, places, ties).find()) return found;
     return std::nullopt;
 }
 

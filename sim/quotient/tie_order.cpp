@@ -32,10 +32,6 @@ private:
     std::uint64_t own_[2] = {}, events_ = 0, concerned_ = UINT64_MAX, set_ = 0;
 };
 
-struct Trigger {
-    std::uint32_t event, task;
-};
-
 bool is_queued(const Cost& cost) {
     return cost.launch.queued > Seconds();
 }
@@ -43,25 +39,13 @@ bool ends_apart(const Cost& cost) {
     const auto* completion = std::get_if<Completion>(&cost.end);
     return completion != nullptr && completion->apart > Seconds();
 }
-/// Then the order of all tasks of a GPU may have an effect.
-bool any_order_has_effect(const Cost& cost, const ResourceTable& resources) {
-    return std::holds_alternative<Polling>(cost.end) ||
-           (cost.claim && resources[cost.claim->resource].order == QueueOrder::round_robin);
+bool is_polled(const Cost& cost) {
+    return std::holds_alternative<Polling>(cost.end);
 }
-
-/// What lets tasks begin, by the numbers of events.
-std::vector<Trigger> triggers_of(const TaskGraph& graph) {
-    std::vector<Trigger> triggers;
-    const auto add = [&](TaskId event, TaskId task) {
-        triggers.push_back({static_cast<std::uint32_t>(event), static_cast<std::uint32_t>(task)});
-    };
-    for (TaskId id = 0; id < graph.size(); ++id) {
-        if (const TaskId before = graph.stream_predecessor(id); before != id) add(before, id);
-        graph.for_each_edge_into(id, [&](const Edge& edge) { add(edge.predecessor, id); });
-    }
-    std::stable_sort(triggers.begin(), triggers.end(),
-                     [](const Trigger& a, const Trigger& b) { return a.event < b.event; });
-    return triggers;
+/// Then the order in which the tasks of a GPU begin may have an effect, whatever they are.
+bool begins_in_turn(const Cost& cost, const ResourceTable& resources) {
+    return (cost.claim && resources[cost.claim->resource].order == QueueOrder::round_robin) ||
+           (is_polled(cost) && cost.launch.ahead);
 }
 
 }  // namespace
@@ -71,21 +55,46 @@ bool is_drawn(const Cost& cost, const ResourceTable& resources) {
            resources[cost.claim->resource].order == QueueOrder::unspecified;
 }
 
-bool ties_are_alike(const TaskGraph& graph, CostView costs, const ResourceTable& resources,
-                    const Rotations& rotations, std::span<const std::uint32_t> like) {
-    const bool any = std::any_of(costs.classes().begin(), costs.classes().end(),
-                                 [&](const Cost& cost) { return any_order_has_effect(cost, resources); });
-    const std::vector<Trigger> triggers = any ? triggers_of(graph) : std::vector<Trigger>();
+TieOrder::TieOrder(const TaskGraph& graph, CostView costs, const ResourceTable& resources)
+    : graph_(graph), costs_(costs), resources_(resources) {
+    const std::span<const Cost> classes = costs.classes();
+    const bool in_turn = std::any_of(classes.begin(), classes.end(),
+                                     [&](const Cost& cost) { return begins_in_turn(cost, resources); });
+    if (!in_turn && std::none_of(classes.begin(), classes.end(), is_polled)) return;
+    std::vector<bool> kernel(graph.size());
+    counts_.resize(graph.size());
+    for (TaskId id = 0; id < graph.size(); ++id) {
+        kernel[id] = !graph[id].by_dma();
+        counts_[id] = in_turn || kernel[id] || is_polled(costs[id]);
+    }
+    for (TaskId id = 0; id < graph.size(); ++id) {
+        if (!in_turn && !kernel[id]) continue;
+        const std::size_t gpu = graph.gpu_of_stream(graph.stream_number(id));
+        const auto add = [&](TaskId event) {
+            // Where the event itself counts on this GPU, what it lets begin there follows from the edges.
+            if (counts_[event] && graph.gpu_of_stream(graph.stream_number(event)) == gpu) return;
+            triggers_.push_back({static_cast<std::uint32_t>(event), static_cast<std::uint32_t>(id)});
+        };
+        if (const TaskId before = graph.stream_predecessor(id); before != id) add(before);
+        graph.for_each_edge_into(id, [&](const Edge& edge) { add(edge.predecessor); });
+    }
+    std::stable_sort(triggers_.begin(), triggers_.end(),
+                     [](const Trigger& a, const Trigger& b) { return a.event < b.event; });
+}
+
+bool TieOrder::is_alike(const Rotations& rotations, std::span<const std::uint32_t> like) const {
     std::vector<SeenOrder> orders(static_cast<std::size_t>(rotations.gpus()));
     const auto order_of = [&](TaskId id) -> SeenOrder& {
-        return orders[static_cast<std::size_t>(graph[id].gpu)];
+        return orders[static_cast<std::size_t>(graph_.gpu_of_stream(graph_.stream_number(id)))];
     };
-    auto next = triggers.begin();
-    for (TaskId id = 0; id < graph.size(); ++id) {
-        if (any || is_queued(costs[id]) || is_drawn(costs[id], resources)) order_of(id).add_own(0, like[id]);
-        if (ends_apart(costs[id])) order_of(id).add_own(1, like[id]);
-        if (any) order_of(id).add_event(like[id], graph.size() + like[id]);
-        for (; next != triggers.end() && next->event == id; ++next)
+    auto next = triggers_.begin();
+    for (TaskId id = 0; id < graph_.size(); ++id) {
+        const Cost& cost = costs_[id];
+        const bool counts = !counts_.empty() && counts_[id];
+        if (counts || is_queued(cost) || is_drawn(cost, resources_)) order_of(id).add_own(0, like[id]);
+        if (ends_apart(cost)) order_of(id).add_own(1, like[id]);
+        if (counts) order_of(id).add_event(like[id], graph_.size() + like[id]);
+        for (; next != triggers_.end() && next->event == id; ++next)
             order_of(next->task).add_event(like[id], like[next->task]);
     }
     std::vector<std::uint64_t> seen;

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "models/costs.hpp"
 #include "sim/core/task_graph.hpp"
@@ -13,13 +14,31 @@ namespace overlap {
 bool is_drawn(const Cost& cost, const ResourceTable& resources);
 
 /// Whether every GPU sees in the same order what may happen at one instant. The engine goes through the events of an
-/// instant by task numbers. Their order has an effect where a GPU sees ends by polling, and where engines serve streams
-/// in turn (round_robin): then this order must be the same, of all tasks, and of the tasks whose ends let them begin.
+/// instant by task numbers. Where engines serve streams in turn (round_robin), this order has an effect: of all tasks, and
+/// of the tasks whose ends let them begin; so it must be the same. Where a GPU sees ends by polling, it has one on what a
+/// poll depends on: whether a kernel is on the GPU (Ends). There the polled copies count, kernels, and what lets kernels
+/// begin; the order of other copies has no effect.
 /// The order of those that one task waits for does not matter. Where a GPU launches one task at a time
 /// (Launch::queued), or sees ends one after another (Completion::apart), only its own tasks' order has an effect,
 /// and so it is where orders are drawn by the tasks' places in it.
-/// `like`: by task, the task of a representative that it is like. Orders are compared by hashes of 64 bits.
-bool ties_are_alike(const TaskGraph& graph, CostView costs, const ResourceTable& resources,
-                    const Rotations& rotations, std::span<const std::uint32_t> like);
+class TieOrder {
+public:
+    /// Its arguments must outlive it.
+    TieOrder(const TaskGraph& graph, CostView costs, const ResourceTable& resources);
+
+    /// `like`: by task, the task of a representative that it is like. Orders are compared by hashes of 64 bits.
+    bool is_alike(const Rotations& rotations, std::span<const std::uint32_t> like) const;
+
+private:
+    struct Trigger {
+        std::uint32_t event, task;
+    };
+
+    const TaskGraph& graph_;
+    CostView costs_;
+    const ResourceTable& resources_;
+    std::vector<bool> counts_;       ///< by task: whether its own events count; empty if none does
+    std::vector<Trigger> triggers_;  ///< what else lets tasks begin, by the numbers of events
+};
 
 }  // namespace overlap
