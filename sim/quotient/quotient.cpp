@@ -246,7 +246,8 @@ bool any_is_drawn(CostView costs, const ResourceTable& resources) {
                        [&](const Cost& cost) { return is_drawn(cost, resources); });
 }
 
-/// Groups of rotations, those of most rotations first; at last those by the period of the network, which may be long.
+/// Groups of rotations, those of most rotations first; at last those of whole nodes, because many groups of GPUs span two
+/// or four, and those by the period of the network, which may be long.
 /// `whole_nodes`: only those that turn no GPUs inside nodes.
 std::vector<Rotations> groups_of_rotations(const Topology& topology, bool whole_nodes) {
     constexpr std::size_t most_tries = 6;
@@ -260,7 +261,7 @@ std::vector<Rotations> groups_of_rotations(const Topology& topology, bool whole_
     std::sort(steps.begin(), steps.end());
     std::vector<Rotations> groups;
     for (const auto& [count, node, local] : steps)
-        if (groups.size() < most_tries || node == topology.period())
+        if (groups.size() < most_tries || local == locals || node == topology.period())
             groups.emplace_back(topology, node, local);
     return groups;
 }

@@ -13,11 +13,11 @@ class SeenOrder {
 public:
     /// Adds one of its own tasks.
     void add_own(std::size_t kind, std::uint64_t task) { own_[kind] = mixed(own_[kind] ^ mixed(task)); }
-    /// An event that lets `task` begin. Events that follow one another and concern one task are a set.
-    void add_event(std::uint64_t event, std::uint64_t task) {
-        if (task != concerned_) close();
-        concerned_ = task;
-        set_ += mixed(event);
+    /// An event that lets `task` begin. Events that follow one another and are of one `set` have no order.
+    void add_event(std::uint64_t event, std::uint64_t task, std::uint64_t set) {
+        if (set != set_) close();
+        set_ = set;
+        sum_ += mixed(event ^ mixed(task));
     }
     std::uint64_t all() {
         close();
@@ -26,10 +26,10 @@ public:
 
 private:
     void close() {
-        events_ = mixed(events_ ^ mixed(concerned_ ^ mixed(set_)));
-        set_ = 0;
+        events_ = mixed(events_ ^ mixed(set_ ^ mixed(sum_)));
+        sum_ = 0;
     }
-    std::uint64_t own_[2] = {}, events_ = 0, concerned_ = UINT64_MAX, set_ = 0;
+    std::uint64_t own_[2] = {}, events_ = 0, set_ = UINT64_MAX, sum_ = 0;
 };
 
 bool is_queued(const Cost& cost) {
@@ -58,17 +58,17 @@ bool is_drawn(const Cost& cost, const ResourceTable& resources) {
 TieOrder::TieOrder(const TaskGraph& graph, CostView costs, const ResourceTable& resources)
     : graph_(graph), costs_(costs), resources_(resources) {
     const std::span<const Cost> classes = costs.classes();
-    const bool in_turn = std::any_of(classes.begin(), classes.end(),
-                                     [&](const Cost& cost) { return begins_in_turn(cost, resources); });
-    if (!in_turn && std::none_of(classes.begin(), classes.end(), is_polled)) return;
+    in_turn_ = std::any_of(classes.begin(), classes.end(),
+                           [&](const Cost& cost) { return begins_in_turn(cost, resources); });
+    if (!in_turn_ && std::none_of(classes.begin(), classes.end(), is_polled)) return;
     std::vector<bool> kernel(graph.size());
     counts_.resize(graph.size());
     for (TaskId id = 0; id < graph.size(); ++id) {
         kernel[id] = !graph[id].by_dma();
-        counts_[id] = in_turn || kernel[id] || is_polled(costs[id]);
+        counts_[id] = in_turn_ || kernel[id] || is_polled(costs[id]);
     }
     for (TaskId id = 0; id < graph.size(); ++id) {
-        if (!in_turn && !kernel[id]) continue;
+        if (!in_turn_ && !kernel[id]) continue;
         const std::size_t gpu = graph.gpu_of_stream(graph.stream_number(id));
         const auto add = [&](TaskId event) {
             // Where the event itself counts on this GPU, what it lets begin there follows from the edges.
@@ -83,6 +83,7 @@ TieOrder::TieOrder(const TaskGraph& graph, CostView costs, const ResourceTable& 
 }
 
 bool TieOrder::is_alike(const Rotations& rotations, std::span<const std::uint32_t> like) const {
+    constexpr std::uint64_t between_polls = UINT64_MAX - 1;
     std::vector<SeenOrder> orders(static_cast<std::size_t>(rotations.gpus()));
     const auto order_of = [&](TaskId id) -> SeenOrder& {
         return orders[static_cast<std::size_t>(graph_.gpu_of_stream(graph_.stream_number(id)))];
@@ -90,12 +91,15 @@ bool TieOrder::is_alike(const Rotations& rotations, std::span<const std::uint32_
     auto next = triggers_.begin();
     for (TaskId id = 0; id < graph_.size(); ++id) {
         const Cost& cost = costs_[id];
-        const bool counts = !counts_.empty() && counts_[id];
-        if (counts || is_queued(cost) || is_drawn(cost, resources_)) order_of(id).add_own(0, like[id]);
+        const std::uint64_t itself = graph_.size() + like[id];
+        const bool counts = !counts_.empty() && counts_[id],
+                   in_order = counts && (in_turn_ || is_polled(cost));
+        if (in_order || is_queued(cost) || is_drawn(cost, resources_)) order_of(id).add_own(0, like[id]);
         if (ends_apart(cost)) order_of(id).add_own(1, like[id]);
-        if (counts) order_of(id).add_event(like[id], graph_.size() + like[id]);
+        if (counts) order_of(id).add_event(like[id], itself, in_order ? itself : between_polls);
         for (; next != triggers_.end() && next->event == id; ++next)
-            order_of(next->task).add_event(like[id], like[next->task]);
+            order_of(next->task)
+                .add_event(like[id], like[next->task], in_turn_ ? like[next->task] : between_polls);
     }
     std::vector<std::uint64_t> seen;
     for (SeenOrder& order : orders) seen.push_back(order.all());

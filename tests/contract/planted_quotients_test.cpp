@@ -109,7 +109,8 @@ private:
         if (below(2) == 0) return;
         seen.task.work = CopyWork{.src = 1, .bytes = Bytes(1)};
         if (below(3) > 0)
-            seen.cost.end = Polling{microseconds(2), microseconds(3), static_cast<int>(below(3)), below(2) == 0};
+            seen.cost.end =
+                Polling{microseconds(2), microseconds(3), static_cast<int>(below(3)), below(2) == 0};
     }
 
     void add(const Seen& seen, int gpu) {
@@ -251,7 +252,7 @@ TEST_CASE("where ends are polled for, there is a quotient only if no order withi
             would_differ += planted.gpus_differ(whole);
         }
     }
-    CHECK(found > cases / 10);
+    CHECK(found > cases / 4);
     CHECK(would_differ > 0);
 }
 
