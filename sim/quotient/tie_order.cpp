@@ -69,7 +69,7 @@ TieOrder::TieOrder(const TaskGraph& graph, CostView costs, const ResourceTable& 
     }
     for (TaskId id = 0; id < graph.size(); ++id) {
         if (!in_turn_ && !kernel[id]) continue;
-        const std::size_t gpu = graph.gpu_of_stream(graph.stream_number(id));
+        const int gpu = graph.gpu_of_stream(graph.stream_number(id));
         const auto add = [&](TaskId event) {
             // Where the event itself counts on this GPU, what it lets begin there follows from the edges.
             if (counts_[event] && graph.gpu_of_stream(graph.stream_number(event)) == gpu) return;
