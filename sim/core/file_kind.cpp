@@ -98,8 +98,8 @@ void require_kind(const Json& json, const std::string& file, FileKind expected) 
 namespace {
 
 constexpr const char* perfetto =
-    "a Perfetto trace; rocprofv3 writes what is read by default (rocpd) or with --output-format csv or json, "
-    "torch.profiler with export_chrome_trace";
+    "a Perfetto trace, but none of rocprofv3, whose kernels and copies are read; record with torch.profiler "
+    "(export_chrome_trace), nsys or rocprofv3";
 
 /// Field 1 of protobuf, a packet, begins with the byte of a line break, behind which its length stands.
 bool is_perfetto(std::string_view text) {

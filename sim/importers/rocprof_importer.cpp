@@ -1,4 +1,4 @@
-// rocprofv3 of ROCprofiler-SDK. Source of both forms: github.com/ROCm/rocprofiler-sdk,
+// CSV and JSON of rocprofv3, of ROCprofiler-SDK. Source of both forms: github.com/ROCm/rocprofiler-sdk,
 // source/docs/how-to/using-rocprofv3.rst and source/lib/output.
 #include <map>
 
@@ -6,7 +6,7 @@
 #include "sim/core/csv_reader.hpp"
 #include "sim/core/numbers.hpp"
 #include "sim/core/ranges.hpp"
-#include "sim/importers/trace_importer.hpp"
+#include "sim/importers/rocprof_records.hpp"
 
 namespace overlap {
 namespace {
@@ -44,12 +44,8 @@ struct CsvTrace {
                             "', expected a whole number");
         return *number;
     }
-    /// "Agent 4", "4", or, of --agent-index=type-relative, "GPU 3" or "CPU 0".
     std::int64_t agent(std::size_t row, const std::string& column) const {
-        const std::string& value = cell(row, column);
-        for (const std::string_view before : {"Agent ", "GPU ", "CPU "})
-            if (value.starts_with(before)) return integer(row, column, value.substr(before.size()));
-        return integer(row, column, value);
+        return integer(row, column, std::string(rocprof_agent(cell(row, column))));
     }
     std::int64_t time(std::size_t row, const std::string& column) const {
         return integer(row, column, cell(row, column));
@@ -76,16 +72,9 @@ void read_kernel(RecordedTrace& trace, const CsvTrace& table, std::size_t row, c
 }
 
 void read_copy(RecordedTrace& trace, const CsvTrace& table, std::size_t row) {
-    const std::string& direction = table.cell(row, "Direction");
-    const std::int64_t from = table.agent(row, "Source_Agent_Id");
-    const std::int64_t to = table.agent(row, "Destination_Agent_Id");
-    const bool with_host = !direction.ends_with("DEVICE_TO_DEVICE");
-    // The GPU is the source of a copy to the host.
-    RecordedSpan span{.name = direction,
-                      .gpu = direction.ends_with("DEVICE_TO_HOST") ? from : to,
-                      .track = "copy from agent " + std::to_string(from)};
-    span.with_host = with_host;
-    add(trace, table, row, std::move(span), with_host ? host_copy : copy_between(from, to));
+    RocprofCopy copy = rocprof_copy(table.cell(row, "Direction"), table.agent(row, "Source_Agent_Id"),
+                                    table.agent(row, "Destination_Agent_Id"));
+    add(trace, table, row, std::move(copy.span), copy.use);
 }
 
 /// *_rccl_api_trace.csv: what the host asked RCCL for.
@@ -164,6 +153,22 @@ private:
 };
 
 }  // namespace
+
+std::string_view rocprof_agent(std::string_view name) {
+    for (const std::string_view label : {"Agent", "GPU", "CPU"})
+        if (name.starts_with(label) && name.size() > label.size()) return name.substr(label.size() + 1);
+    return name;
+}
+
+RocprofCopy rocprof_copy(const std::string& direction, std::int64_t from, std::int64_t to) {
+    const bool with_host = !direction.ends_with("DEVICE_TO_DEVICE");
+    // The GPU is the source of a copy to the host.
+    RecordedSpan span{.name = direction,
+                      .gpu = direction.ends_with("DEVICE_TO_HOST") ? from : to,
+                      .track = "copy from agent " + std::to_string(from)};
+    span.with_host = with_host;
+    return {std::move(span), with_host ? host_copy : copy_between(from, to)};
+}
 
 RecordedTrace read_rocprof_csv(const std::filesystem::path& path, const KernelTable& table_of_kernels) {
     const std::vector<CsvRow> rows = read_csv_rows(path);

@@ -18,6 +18,7 @@ RecordedTrace read_rocpd(const std::filesystem::path& path, const KernelTable& k
 bool is_rocpd_database(const std::filesystem::path& path);
 RecordedTrace read_rocprof_csv(const std::filesystem::path& path, const KernelTable& kernels);
 RecordedTrace read_rocprof_json(const std::filesystem::path& path, const KernelTable& kernels);
+RecordedTrace read_rocprof_perfetto(const std::filesystem::path& path, const KernelTable& kernels);
 RecordedTrace read_own_trace(const std::filesystem::path& path, const KernelTable& kernels);
 
 namespace {
@@ -53,15 +54,11 @@ bool tells_of_gpus(const Json& event) {
 struct Foreign {
     std::string_view ending, is;
 };
-constexpr std::array<Foreign, 9> foreign_files{{
+constexpr std::array<Foreign, 7> foreign_files{{
     {".nsys-rep", "a report of Nsight Systems; nsys export --type sqlite FILE makes what is read"},
     {".qdrep", "a report of Nsight Systems; nsys export --type sqlite FILE makes what is read"},
     {".ncu-rep",
      "a report of Nsight Compute, which has no times of a run; record with nsys profile or torch.profiler"},
-    {".pftrace",
-     "a Perfetto trace; rocprofv3 writes what is read by default (rocpd) or with --output-format csv or json"},
-    {".perfetto-trace",
-     "a Perfetto trace; record with torch.profiler, nsys or rocprofv3, whose own formats are read"},
     {".otf2",
      "an OTF2 trace; rocprofv3 writes what is read by default (rocpd) or with --output-format csv or json"},
     {".xplane.pb", "an XLA profile; record with nsys profile, whose export (--type sqlite) is read"},
@@ -89,6 +86,12 @@ const std::vector<TraceImporter>& trace_importers() {
         {"rocprof_json", "rocprofv3 --kernel-trace --memory-copy-trace --output-format json",
          [](const Path&, std::string_view head) { return holds(head, "\"rocprofiler-sdk-tool\""); },
          read_rocprof_json},
+        {"rocprof_perfetto",
+         "rocprofv3 --kernel-trace --memory-copy-trace --rccl-trace --output-format pftrace: *_results.pftrace",
+         [](const Path&, std::string_view head) {  // its first packet, and annotations of its first slice
+             return head.starts_with('\n') && holds(head, "begin_ns") && holds(head, "corr_id");
+         },
+         read_rocprof_perfetto},
         {"kineto", "PyTorch profiler: prof.export_chrome_trace(\"trace.json\")",
          [](const Path&, std::string_view head) {
              return holds(head, "\"traceEvents\"") || holds(head, "\"deviceProperties\"");

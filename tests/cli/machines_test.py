@@ -92,7 +92,7 @@ class MachinesOfOthers(TraceTestCase):
             "dims.json": ({"logical-dims": ["8", "2"]}, "a network of ASTRA-sim", "--link-GBps"),
             "system.json": ({"scheduling-policy": "LIFO", "all-reduce-implementation": ["ring"]}, "a system of ASTRA-sim", "--set algorithm=ring"),
             "memory.json": ({"memory-type": "NO_MEMORY_EXPANSION"}, "a system of ASTRA-sim", "sim new device"),
-            "trace.pb": ("\n\u0010R\u000e\n\u0004\b\u0001", "a Perfetto trace", "--output-format csv or json"),
+            "trace.pb": ("\n\u0010R\u000e\n\u0004\b\u0001", "a Perfetto trace", "torch.profiler"),
             "topo.txt": (self.matrix(2, lambda i, j: "NV18"), "nvidia-smi topo -m", "sim new topology --from")}
         for name, (content, *expected) in files.items():
             self.file(name, content)

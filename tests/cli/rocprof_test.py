@@ -1,4 +1,8 @@
-"""What rocprofv3 writes: CSV of every numbering of agents, rocpd of both versions of its tables."""
+"""What rocprofv3 writes: CSV of every numbering of agents, rocpd of both versions of its tables, Perfetto traces."""
+import gzip
+import json
+
+from perfetto_case import Writer, field, packet, rocprof_trace
 from trace_case import GENERIC, NCCL, TENSILE, TraceTestCase
 
 
@@ -99,7 +103,74 @@ class RocprofTraces(TraceTestCase):
         self.database("empty.db", (self.ROCPD + self.WIDE).replace("{u}", "_1") + "DELETE FROM rocpd_kernel_dispatch_1; DELETE FROM rocpd_memory_copy_1;")
         self.assert_refused(["import", "empty.db", "--out", "o.json"], "empty.db: is a rocpd database without a kernel or a copy", "rocprofv3 --kernel-trace")
 
+    # Both GPUs gather, multiply twice, and the first one copies to the second one and to the host.
+    KERNELS = [(gpu, stream, name, start, end) for gpu in (4, 5) for stream, name, start, end in (
+        (1, GENERIC, 1_000, 401_000), (0, TENSILE, 410_000, 1_310_000), (0, TENSILE, 1_310_500, 2_210_500))]
+    COPIES = [(4, 5, "MEMORY_COPY_DEVICE_TO_DEVICE", 4096, 2_220_000, 2_230_000), (4, 0, "MEMORY_COPY_DEVICE_TO_HOST", 64, 2_220_000, 2_221_000)]
+    CALLS = [("ncclAllGather", 100, 200), ("ncclAllGather", 210, 300)]
+
+    def csv_of_the_same(self, agent):
+        def named(one):
+            return agent.format(one).replace("-", " ") if agent else one
+        kernels = [{"Kind": "KERNEL_DISPATCH", "Agent_Id": named(gpu), "Queue_Id": 0, **({"Stream_Id": stream} if agent else {}), "Kernel_Name": name,
+                    "Start_Timestamp": start, "End_Timestamp": end} for gpu, stream, name, start, end in self.KERNELS]
+        copies = [{"Kind": "MEMORY_COPY", "Direction": direction, "Source_Agent_Id": named(source), "Destination_Agent_Id": named(to),
+                   "Start_Timestamp": start, "End_Timestamp": end} for source, to, direction, _, start, end in self.COPIES]
+        calls = [{"Domain": "RCCL_API", "Function": name, "Start_Timestamp": start, "End_Timestamp": end} for name, start, end in self.CALLS]
+        return [self.csv("kernel_trace.csv", kernels), self.csv("memory_copy_trace.csv", copies), self.csv("rccl_api_trace.csv", calls)]
+
+    def test_a_perfetto_trace_is_what_the_csv_files_are(self):
+        for agent in ("Agent-{}", "GPU-{}", ""):  # older versions write numbers
+            trace = rocprof_trace(self.KERNELS, self.COPIES, self.CALLS, agent)
+            (self.folder / "1_results.pftrace").write_bytes(trace)
+            (self.folder / "zipped.pftrace.gz").write_bytes(gzip.compress(trace))
+            found = []
+            for files in (self.csv_of_the_same(agent), ["1_results.pftrace"], ["zipped.pftrace.gz"]):
+                text, case = self.imported(*files, "--iteration", "all", "--out-workload", "list.json")
+                self.assertIn("8 spans of 2 GPUs over 2229.0 us, from rocprofv3", text)
+                self.assertIn("2 kernels named by the library's 2 calls", text)
+                operators = json.loads((self.folder / "list.json").read_text(encoding="utf-8"))["operators"]
+                found.append((sorted(case["spans"], key=lambda span: (span["gpu"], span["start_us"])), operators))
+                self.assertEqual([one["read_bytes"] for one in operators], [0, 0, 0, 0 if ".csv" in files[0] else 4096])
+                for one in operators:  # a CSV file doesn't have a copy's size
+                    one.update(read_bytes=0, write_bytes=0)
+            self.assertEqual(len(found[0][0]), 8)
+            self.assertEqual({span["kind"] for span in found[0][0]}, {"gemm", "collective", "copy", "memory_bound"})
+            self.assertEqual(found[1], found[0])
+            self.assertEqual(found[2], found[0])
+
+    def test_a_cut_off_or_damaged_perfetto_trace_is_read_or_refused_in_one_line(self):
+        trace = rocprof_trace(self.KERNELS, self.COPIES, self.CALLS)
+        ended = {0: 0, 2: 0}
+        for size in sorted({*range(1, len(trace), 7), len(trace) - 1}):
+            for rest in (b"", b"\xff" + trace[size + 1:]):
+                (self.folder / "cut.pftrace").write_bytes(trace[:size] + rest)
+                done = self.sim("import", "cut.pftrace", "--iteration", "all", "--out", "o.json")
+                self.assertRegex(done.stderr, r"\Asim: cut\.pftrace: [^\n]+\n\Z" if done.returncode else r"\A\Z", size)
+                ended[done.returncode] += 1
+        self.assertGreater(ended[0], 10)  # a text that is no UTF-8 is read
+        self.assertGreater(ended[2], 300)
+
+    def test_a_perfetto_trace_says_where_it_is_wrong(self):
+        writer = Writer(2)
+        slice_ = ("kernel_dispatch", TENSILE, 1, 1000, 2000, {"agent": "Agent-4", "corr_id": 1, "queue": 0})
+        lost = writer.cleared() + writer.slice(*slice_)
+        for name, content, problem in (
+                ("type", lost + b"\x08\x01", f"packet at byte {len(lost)}: is none of a Perfetto trace, or is cut off"),
+                ("size", lost + b"\x0a\x05abc", f"packet at byte {len(lost)}: has 5 bytes, but the file only 3 more"),
+                ("damaged", lost + b"\x0a\x03abc", f"packet at byte {len(lost)}: is damaged"),
+                ("dropped", lost + packet(field(10, 2), field(42, 1)) + writer.slice(*slice_), "needs names of packets that were dropped"),
+                ("name", lost + packet(field(10, 9), field(11, field(9, 1) + field(3, 77))), "has no name for number 77"),
+                ("agent", lost + writer.slice(*slice_[:5], {"agent": "Agent-x", "queue": 0}), "agent is 'Agent-x', expected an agent's number"),
+                ("queue", lost + writer.slice(*slice_[:5], {"agent": "Agent-4"}), "has no annotation 'queue'"),
+                ("time", lost + writer.slice("kernel_dispatch", TENSILE, 1, 2 ** 63, 2 ** 63 + 1, {"agent": "Agent-4", "queue": 0}),
+                 "begin_ns is no whole number of 63 bits"),
+                ("none", rocprof_trace(), "is a Perfetto trace without a kernel or a copy of rocprofv3: record with rocprofv3 --kernel-trace")):
+            (self.folder / f"{name}.pftrace").write_bytes(content)
+            self.assert_refused(["import", f"{name}.pftrace", "--out", "o.json"], f"{name}.pftrace: ", problem)
+
     def test_files_that_are_not_read_say_what_to_do(self):
-        for name, hint in (("1234_results.pftrace", "--output-format csv or json"), ("run.nsys-rep", "nsys export --type sqlite"), ("rank.0.et", "sim --workload")):
-            (self.folder / name).write_bytes(b"\n\x1f\x00")
+        for name, hint in (("1234_results.pftrace", "none of rocprofv3"), ("a.pftrace.gz", "none of rocprofv3"), ("b.perfetto-trace", "torch.profiler"),
+                           ("run.nsys-rep", "nsys export --type sqlite"), ("rank.0.et", "sim --workload")):
+            (self.folder / name).write_bytes(b"\n\x10R\x0e\n\x04\x08\x01")
             self.assert_refused(["import", name, "--out", "o.json"], f"{name}: is ", hint)

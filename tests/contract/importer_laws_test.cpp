@@ -29,6 +29,32 @@ std::string filled(std::string text, const Run& run) {
     return text;
 }
 
+/// A field of Protocol Buffers: a number, or bytes behind their length.
+std::string number(std::uint64_t value) {
+    std::string bytes;
+    for (; value >= 128; value >>= 7) bytes += static_cast<char>(value | 128);
+    return bytes + static_cast<char>(value);
+}
+std::string field(std::uint64_t id, std::uint64_t value) {
+    return number(id << 3) + number(value);
+}
+std::string field(std::uint64_t id, const std::string& bytes) {
+    return number(id << 3 | 2) + number(bytes.size()) + bytes;
+}
+std::string annotation(const std::string& name, std::int64_t value) {
+    return field(4, field(10, name) + field(3, static_cast<std::uint64_t>(value)));
+}
+/// A packet with a clock, and slices, whose annotations have their times.
+std::string perfetto_trace(const Run& run) {
+    std::string packets = field(1, field(6, ""));
+    for (int gpu = 0; gpu < 2; ++gpu)
+        packets += field(1, field(11, field(9, 1) + field(22, "kernel_dispatch") + field(23, kernel) +
+                                          annotation("begin_ns", run.start[gpu]) +
+                                          annotation("end_ns", run.end[gpu]) + annotation("agent", 4 + gpu) +
+                                          annotation("corr_id", 1) + annotation("queue", 1)));
+    return packets;
+}
+
 struct Format {
     std::string importer, file;
     bool database;
@@ -61,6 +87,7 @@ INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES ($0, $1, 4, 7, 1), ($2, $3, 5, 7, 
 {"start_timestamp": $0, "end_timestamp": $1, "dispatch_info": {"agent_id": {"handle": 22}, "queue_id": {"handle": 3},
  "kernel_id": 5}}, {"start_timestamp": $2, "end_timestamp": $3, "dispatch_info": {"agent_id": {"handle": 33},
  "queue_id": {"handle": 3}, "kernel_id": 5}}]}}]})"},
+        {"rocprof_perfetto", "1_results.pftrace", false, ""},
         {"kineto", "trace.json", false, R"({"traceEvents": [
 {"ph": "X", "cat": "kernel", "name": "$4", "ts": $0e-3, "dur": #0, "args": {"device": 4, "stream": 7}},
 {"ph": "X", "cat": "kernel", "name": "$4", "ts": $2e-3, "dur": #1, "args": {"device": 5, "stream": 7}}]})"},
@@ -73,7 +100,7 @@ INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES ($0, $1, 4, 7, 1), ($2, $3, 5, 7, 
 class Files {
 public:
     std::filesystem::path write(const Format& format, const Run& run) const {
-        std::string content = filled(format.content, run);
+        std::string content = format.content.empty() ? perfetto_trace(run) : filled(format.content, run);
         for (int i = 0; i < 2; ++i)  // durations, in µs
             if (const auto at = content.find("#" + std::to_string(i)); at != std::string::npos)
                 content.replace(at, 2, std::to_string(run.end[i] - run.start[i]) + "e-3");
