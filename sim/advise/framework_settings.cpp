@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "sim/collectives/collective_algorithm.hpp"
 #include "sim/core/ranges.hpp"
 #include "sim/core/shown.hpp"
 #include "sim/report/text_format.hpp"
@@ -327,7 +326,8 @@ std::string nccl(SettingTimes& simulated, const std::vector<TableGemm>& gemms, s
         for (const TableGemm& gemm : gemms) {
             Pair pair = with_tokens(gemm.pair, tokens);
             pair.order = Order::independent;
-            const bool moves = collective_algorithm("zero_cta").handles(pair.collective);
+            const bool moves = pair.collective == CollectiveKind::all_gather ||
+                               pair.collective == CollectiveKind::all_to_all;
             time = added(time,
                          simulated.of(pair, "concurrent",
                                       by_copy_engines && moves ? Json{{"algorithm", "zero_cta"}} : params));
