@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <deque>
 #include <numeric>
 #include <random>
 #include <tuple>
@@ -58,20 +59,23 @@ Rows at_random(std::int64_t rows, const ExpertLoad& load) {
     const double tokens = std::max(std::round(load.tokens), 1.0);
     const double share = static_cast<double>(load.choices) / static_cast<double>(load.experts);
     if (share >= 1) return balanced(rows, load.experts);
-    const double mean = tokens * share, far = 10 * std::sqrt(mean) + 10;
-    double count = std::floor(std::max(mean - far, 0.0));
-    double probability =
-        std::exp(std::lgamma(tokens + 1) - std::lgamma(count + 1) - std::lgamma(tokens - count + 1) +
-                 count * std::log(share) + (tokens - count) * std::log1p(-share));
+    // Probabilities over that of the mean, as far from it as they are not negligible.
+    const double mean = std::floor(tokens * share), far = 10 * std::sqrt(mean) + 10;
+    const auto next_over = [&](double count) { return (tokens - count) / (count + 1) * share / (1 - share); };
+    std::deque<double> weights{1};
+    double least = mean;
+    for (; least > std::max(mean - far, 0.0); --least)
+        weights.push_front(weights.front() / next_over(least - 1));
+    for (double count = mean; count < std::min(mean + far, tokens); ++count)
+        weights.push_back(weights.back() * next_over(count));
+    const double all = std::accumulate(weights.begin(), weights.end(), 0.0);
     Rows result;
-    double up_to = probability;
+    std::size_t more = 0;
+    double up_to = weights.front();
     for (std::int64_t i = 0; i < load.experts; ++i) {
-        const double quantile = (static_cast<double>(i) + 0.5) / static_cast<double>(load.experts);
-        for (; up_to < quantile && count < std::min(tokens, mean + far); ++count) {
-            probability *= (tokens - count) / (count + 1) * share / (1 - share);
-            up_to += probability;
-        }
-        result.push_back(static_cast<std::int64_t>(count));
+        const double quantile = (static_cast<double>(i) + 0.5) / static_cast<double>(load.experts) * all;
+        while (up_to < quantile && more + 1 < weights.size()) up_to += weights[++more];
+        result.push_back(static_cast<std::int64_t>(least) + static_cast<std::int64_t>(more));
     }
     return adding_up_to(rows, std::move(result));
 }

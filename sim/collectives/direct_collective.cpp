@@ -25,19 +25,31 @@ RankTasks exchange_back_to_back(Bytes piece, const RankTasks& ready, Transfers& 
     return done;
 }
 
+// Every rank gets `payload_of(src, dst)` from every peer.
+template <class PayloadOf>
+RankTasks exchange(const RankTasks& ready, Transfers& transfers, PayloadOf&& payload_of) {
+    RankTasks done = ready;
+    const BuiltRanks& built = transfers.built();
+    const auto peers = [&](int gpu) { return transfers.peers(gpu); };
+    for_each_copy(transfers, Wanting::receivers, peers, [&](int src, int dst) {
+        built.give(done, dst, transfers.copy(src, dst, payload_of(src, dst), built.of(ready, src)));
+    });
+    return done;
+}
+
 // Every rank gets one piece from every peer: the peer's shard, or, `to_owner`, the peer's part
 // of the rank's own shard.
 RankTasks direct_exchange(Bytes piece, const RankTasks& ready, Transfers& transfers, bool to_owner = false) {
     if (transfers.commands() == DmaCommands::back_to_back)
         return exchange_back_to_back(piece, ready, transfers, to_owner);
-    RankTasks done = ready;
-    const BuiltRanks& built = transfers.built();
-    const auto peers = [&](int gpu) { return transfers.peers(gpu); };
-    for_each_copy(transfers, Wanting::receivers, peers, [&](int src, int dst) {
-        const Payload payload{piece, piece, to_owner ? dst : src, -1};
-        built.give(done, dst, transfers.copy(src, dst, payload, built.of(ready, src)));
+    return exchange(ready, transfers, [&](int src, int dst) {
+        return Payload{piece, piece, to_owner ? dst : src, -1};
     });
-    return done;
+}
+
+RankTasks write_flags(const RankTasks& ready, Transfers& transfers) {
+    constexpr Bytes flag(4);
+    return exchange(ready, transfers, [&](int, int) { return Payload{flag, flag}; });
 }
 
 // One broadcast for two peers each; an odd last peer gets a copy.
@@ -107,12 +119,12 @@ RankTasks direct_collective(const CollectiveWork& work, const RankTasks& ready, 
     return ready;
 }
 
-// A rank writes flags to its peers when its operand is there, and again on each stream behind the piece.
+// A rank writes a flag to each peer when its own operand is there, and another one behind the peer's piece, on the same
+// stream.
 RankTasks zero_cta_collective(const CollectiveWork& work, const RankTasks& ready, Transfers& transfers) {
-    constexpr Bytes flag(4);
-    const RankTasks met = direct_exchange(flag, ready, transfers);
+    const RankTasks met = write_flags(ready, transfers);
     RankTasks done = direct_exchange(work.operand / transfers.ranks(), met, transfers);
-    const RankTasks flags = direct_exchange(flag, met, transfers);
+    const RankTasks flags = write_flags(met, transfers);
     for (std::size_t place = 0; place < done.size(); ++place)
         done[place].insert(done[place].end(),
                            flags[place].begin() + static_cast<std::ptrdiff_t>(met[place].size()),

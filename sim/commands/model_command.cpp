@@ -106,7 +106,7 @@ std::vector<std::string> notes_of(const Model& model, const std::vector<StepStud
                 : "tokens go to experts by a power law; every GPU is as busy as the busiest");
     if (shape.draft > 0)
         notes.push_back("a step verifies " + std::to_string(shape.draft) +
-                        " drafted tokens a sequence, which gains " + significant(shape.accepted) +
+                        " drafted tokens a sequence, which gains " + plain(shape.accepted) +
                         " (--accepted); what drafts them is not priced");
     if (shape.chunk > 0)
         notes.push_back("beside " + std::to_string(shape.chunk) +

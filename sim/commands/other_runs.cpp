@@ -45,10 +45,11 @@ public:
         for (const auto& [key, value] : op.items())
             if (!contains(not_of_its_work, key)) alone[key] = value;
         const auto [known, is_new] = prices_.emplace(alone.dump(), std::nullopt);
-        if (is_new && is_priced(op)) try {
-                known->second = makespan_us(Json::array({alone}));
-            } catch (const UserError&) {  // such as a group that is none of this machine's
-            }
+        if (!is_new || !is_priced(op)) return known->second;
+        try {
+            known->second = makespan_us(Json::array({alone}));
+        } catch (const UserError&) {  // such as a group that is none of this machine's
+        }
         return known->second;
     }
 

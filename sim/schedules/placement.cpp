@@ -162,7 +162,7 @@ private:
     Operands copy(const Task& task) const {
         const auto& work = std::get<CopyWork>(task.work);
         if (task.shard < 0)
-            throw UserError("no placement for a copy of several shards (" + task.name() + ")");
+            throw UserError("no placement for a copy of several shards, or of a flag (" + task.name() + ")");
         if (!std::holds_alternative<PlainCopy>(work.command) || work.prelaunched)
             throw UserError("no placement for DMA commands other than plain copies (" + task.name() + ")");
         if (gathers()) {

@@ -133,11 +133,11 @@ void add_ring(const AttentionShape& a, const StepShape& step, const Heads& heads
     list.add("ring_sum", list.streams(step.spread.context * result, result), parts);
 }
 
-/// Most queries for one key head that decode's kernel on tensor cores has (models/attention_model.hpp).
+/// Queries for one key head up to which decode's kernels on tensor cores were measured (`grouped_to` of the calibrations).
 constexpr Whole rows_of_decode_tile = 32;
 
-/// The next token of each sequence, and its drafted ones, and the keys and values of its context. Latent attention reads the latents, which all
-/// heads share, and multiplies in their space.
+/// The next token of each sequence, its drafted ones, and the keys and values of its context. Latent attention reads the
+/// latents, which all heads share, and multiplies in their space.
 StreamingWork one_token(const AttentionShape& a, const StepShape& step, const Heads& heads,
                         const OperatorList& list) {
     const Whole sequences = sequences_of(step), queries = 1 + step.draft, rows = sequences * queries;
@@ -157,7 +157,7 @@ StreamingWork one_token(const AttentionShape& a, const StepShape& step, const He
     work.attention = call_of(a, step, heads, AttentionKind::decode);
     work.attention.kv_dtype = cached;
     work.attention.sequences = narrowed<std::int32_t>(sequences, "the number of sequences");
-    // Queries of a sequence read the same keys: a kernel has them as heads, as many as its tiles have rows.
+    // Queries of a sequence read the same keys, as those of heads that share a key head do. Further ones count as free.
     work.attention.heads = narrowed<std::int16_t>(
         std::min<std::int64_t>(heads.queries * queries,
                                std::max<std::int64_t>(heads.queries, rows_of_decode_tile * heads.keys)),

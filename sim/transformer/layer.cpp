@@ -223,6 +223,7 @@ std::vector<Operator> head_operators(const Model& model, const StepShape& given)
 namespace {
 
 constexpr Bytes unquantised(2);  // bf16
+constexpr Bytes gradient(2);     // bf16, as their sums are sent
 
 /// What decode keeps of its sequences in a layer: keys and values, or a scan's state.
 Bytes kept_bytes(const Model& model, const StepShape& step, const LayerKind& kind) {
@@ -271,10 +272,9 @@ Bytes kept_activations(const Model& model, const StepShape& step) {
 }
 
 StageGradients gradients_of_stage(const Model& model, const StepShape& step) {
-    constexpr Bytes each(2);
     const auto share_of = [&](const HeldWeights& weights) {
         const bool shares = step.spread.sharded || step.spread.zero != Zero::none;
-        return weights.count / (shares ? weights.copies : 1) * each;
+        return weights.count / (shares ? weights.copies : 1) * gradient;
     };
     StageGradients sum{{}, share_of(head_weights(model, step))};
     for (const LayerKind& kind : layer_kinds(model))
@@ -286,7 +286,7 @@ StageGradients gradients_of_stage(const Model& model, const StepShape& step) {
 Bytes least_memory(const Model& model, const StepShape& step) {
     // Mixed precision with Adam (arXiv 1910.02054, section 3.1): weight and gradient of 2 bytes, and three numbers of
     // 4.
-    constexpr Bytes gradient(2), states(3 * 4);
+    constexpr Bytes states(3 * 4);
     const bool trains = step.phase == Phase::training;
     const Bytes each = trains ? Bytes(2) + gradient + states : element_size(step.dtype);
     const bool stored = step.stored.is_set() && !trains;

@@ -35,6 +35,13 @@ class ZeroCta(SimTestCase):
         self.assertLess(abs(run["makespan_us"] / 1770 - 1), 0.15)
         self.assertEqual(run["config"]["params"]["dma_commands"], "one_stream")  # a batch on the one engine for peers
 
+    def test_a_plan_of_it_has_no_places_and_takes_as_long(self):
+        run = ["--topology", "h200_2", "--schedule", "serial", "--gemm", "4096x4096x4096", "--set", "algorithm=zero_cta"]
+        recorded = self.result(*run, "--graph", "plan.json")
+        plan = json.loads((self.folder / "plan.json").read_text())
+        self.assertIn("of a flag", plan["not_placed"])  # which has four bytes, not those of a shard
+        self.assertEqual(self.result("--plan", "plan.json", "--topology", "h200_2")["makespan_us"], recorded["makespan_us"])
+
     def test_what_it_needs(self):
         run = ["--schedule", "serial", "--gemm", "4096x4096x4096", "--set", "algorithm=zero_cta"]
         self.assert_refused(["--topology", "h200_2", *run, "--set", "agent=cu"], "needs agent 'dma'")
