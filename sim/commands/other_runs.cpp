@@ -280,7 +280,7 @@ private:
             time ? by_memory.set(i, *time) : by_memory.scale(i, reads ? memory : 1);
         }
         OtherRun& run = add("machine " + name);
-        run.is_machine = true;
+        run.was_named = !of_.flags.other_topologies.empty();
         if (kept.kept_us == kept.all_us) {
             run.note = "no kernel has a shape or size that both price";
             return;

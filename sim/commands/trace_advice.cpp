@@ -33,13 +33,13 @@ Json other_json(const OtherRun& run) {
             {"note", or_null(run.note)}};
 }
 
-/// Those to print: of the machines that nobody named the best.
+/// The rows to print: of machines that the program chose, the best few.
 std::vector<OtherRun> shown_others(const std::vector<OtherRun>& others) {
     constexpr std::size_t most_machines = 3;
     std::vector<OtherRun> shown;
     std::size_t machines = 0;
     for (const OtherRun& run : others)
-        if (!run.is_machine || ++machines <= most_machines) shown.push_back(run);
+        if (run.was_named || ++machines <= most_machines) shown.push_back(run);
     return shown;
 }
 

@@ -39,7 +39,7 @@ struct OtherRun {
     std::optional<double> by_memory_us = {};
     double kept_share = 0;  ///< of the kernels' time, which is as recorded
     std::string note = {};
-    bool is_machine = false;
+    bool was_named = true;  ///< false: a machine that the program chose
 };
 
 /// What sim advise --trace says.

@@ -89,12 +89,12 @@ struct StepShape {
     /// All-to-alls of experts by DeepEP's normal kernels on so many SMs, or its low-latency kernels (0); none: as
     /// schedules have them
     std::optional<std::int16_t> deepep_sms = {};
-    /// Decode: drafted tokens that each sequence has verified beside its next one (speculative decoding), which `tokens`
-    /// has, too
+    /// Decode: drafted tokens that each sequence has verified beside its next one (speculative decoding); `tokens`
+    /// counts them, too.
     std::int64_t draft = 0;
     double accepted = 1;  ///< tokens that a sequence gains in a step, on average: 1 to draft + 1
-    std::int64_t chunk =
-        0;  ///< decode: tokens of a prompt that a GPU processes in the same step, of `tokens`, too
+    /// Decode: tokens of a prompt that a GPU processes in the same step; `tokens` counts them, too.
+    std::int64_t chunk = 0;
 };
 
 /// Whether each all-reduce is replaced by a reduce-scatter and an all-gather.
@@ -105,7 +105,7 @@ inline bool shards_sequence(const StepShape& step) {
 inline std::int64_t rows_of(const StepShape& step) {
     return step.tokens / step.spread.data;
 }
-/// Of decode, on a GPU.
+/// Sequences of a decode step, on one GPU.
 inline std::int64_t sequences_of(const StepShape& step) {
     return (rows_of(step) - step.chunk) / (1 + step.draft);
 }

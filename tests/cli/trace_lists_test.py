@@ -202,6 +202,14 @@ class OtherChangesOfTraces(TraceTestCase):
         # Another file of the same machine takes as long.
         self.file("same.json", (ROOT / "configs" / "topologies" / "h200_2.json").read_text(encoding="utf-8"))
         self.assertAlmostEqual(self.others("--other-topology", "./same.json")[1]["machine ./same.json"]["gain_us"], 0, 1)
+        # All that are named are printed, however many.
+        same = (ROOT / "configs" / "topologies" / "h200_2.json").read_text(encoding="utf-8")
+        named = [f"./{name}.json" for name in "abcd"]
+        for name in named:
+            self.file(name, same)
+        printed = self.sim("advise", "--trace", "t.json", "--other-topology", ",".join(named)).stdout
+        for name in named:
+            self.assertIn(f"machine {name} ", printed)
         self.assert_refused(["advise", "--trace", "t.json", "--other-topology", "h200_8"], "--other-topology h200_8 has 8 GPUs, but the recorded run 2")
         self.assert_refused(["advise", "--trace", "t.json", "--other-topology", "h20_2"], "did you mean")
 
