@@ -128,12 +128,25 @@ private:
     }
     double gain_us(const Json& operators) { return gain_us(lists_.makespan_us(operators), list_us_); }
 
-    /// Numbers of channels with which all kinds of collectives of the list were measured.
-    std::vector<int> channels() const {
-        std::map<int, std::size_t> times;
+    std::set<std::string> kinds_of_collectives() const {
         std::set<std::string> kinds;
         for (const Json& op : list_.operators)
             if (op.at("type") == "collective") kinds.insert(op.at("collective"));
+        return kinds;
+    }
+
+    /// Kinds of collectives of the list that were measured with all channels only.
+    std::vector<std::string> without_channels() const {
+        std::set<std::string> kinds = kinds_of_collectives();
+        for (const auto& [kind, fit] : lists_.device().collective_library.collectives)
+            if (!fit.bus_by_channels.empty()) kinds.erase(name_of(kind));
+        return {kinds.begin(), kinds.end()};
+    }
+
+    /// Numbers of channels with which all kinds of collectives of the list were measured.
+    std::vector<int> channels() const {
+        std::map<int, std::size_t> times;
+        const std::set<std::string> kinds = kinds_of_collectives();
         for (const auto& [kind, fit] : lists_.device().collective_library.collectives)
             if (kinds.contains(name_of(kind)))
                 for (const auto& [count, rate] : fit.bus_by_channels) ++times[count];
@@ -148,8 +161,9 @@ private:
         const std::string name = library.name.empty() ? "the library" : short_name(library.name);
         const std::vector<int> counts = channels();
         if (counts.empty())
-            return add_unknown("fewer compute units for " + name,
-                               lists_.device().name + " has no bus_GBps_by_channels of it");
+            return add_unknown(
+                "fewer compute units for " + name,
+                lists_.device().name + " has no bus_GBps_by_channels of " + joined(without_channels()));
         std::vector<std::string> notes;
         const RecordedList priced =
             spread_list(of_.flags, of_.recording, of_.iteration, Prices::of_the_machine, of_.folder, notes);
