@@ -42,6 +42,14 @@ class ZeroCta(SimTestCase):
         self.assertIn("of a flag", plan["not_placed"])  # which has four bytes, not those of a shard
         self.assertEqual(self.result("--plan", "plan.json", "--topology", "h200_2")["makespan_us"], recorded["makespan_us"])
 
+    def test_advice_has_it_as_libraries_run_it(self):
+        for order, schedule, preset in (("collective_first", "serial", "nccl_zero_cta"), ("independent", "concurrent", "nccl_zero_cta_beside")):
+            pair = ["--topology", "h100_8", "--gemm", "8192x8192x8192", "--collective", "all_gather", "--order", order]
+            presets = {one["name"]: one["makespan_us"] for one in self.result("advise", *pair, "--top", "1")["presets"]}
+            self.assertEqual(presets[preset], self.result(*pair, "--schedule", schedule, "--set", "algorithm=zero_cta")["makespan_us"])
+        between_nodes = self.result("advise", "--topology", "mi300x_16_rail", "--gemm", "16384x4096x4096", "--top", "1")
+        self.assertNotIn("nccl_zero_cta", [one["name"] for one in between_nodes["presets"]])
+
     def test_what_it_needs(self):
         run = ["--schedule", "serial", "--gemm", "4096x4096x4096", "--set", "algorithm=zero_cta"]
         self.assert_refused(["--topology", "h200_2", *run, "--set", "agent=cu"], "needs agent 'dma'")
