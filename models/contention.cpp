@@ -72,7 +72,8 @@ Residency residency_beside_gemms(TaskKind kind, const DeviceSpec& device, bool l
 Bytes cache_left_by(const GemmShape& gemm, int tiles, const DeviceSpec& device) {
     const double elements = static_cast<double>(gemm.m * gemm.n * gemm.batch) / tiles;
     const DeviceSpec::CopyKernel& kernel = device.copy_kernel;
-    return elements > kernel.large_tile ? kernel.cache_beside_large_tiles : kernel.cache_beside_gemms;
+    return elements > kernel.beside.large_tile ? kernel.beside.cache_beside_large_tiles
+                                               : kernel.beside.cache_beside_gemms;
 }
 
 /// For a GEMM on another stream than `compute_stream`. It runs on the units that the tiles of the GEMM there leave
@@ -96,10 +97,10 @@ void claim_of_copy(const LocalCopyWork& copy, int gpu, const Machine& machine, C
                   .parts = Blocks{.count = blocks,
                                   .together = copy.by_runtime ? 1 : kernel.blocks_per_unit,
                                   .unit = streamed(copy, device, 1, OperandsIn::cache).body,
-                                  .beside_tiles = kernel.rate_beside_gemms,
+                                  .beside_tiles = kernel.beside.rate_beside_gemms,
                                   .in_flight = copy.by_runtime ? Bytes() : kernel.local_loads,
                                   .to_the_end = copy.by_runtime,
-                                  .paired = kernel.paired_blocks}};
+                                  .paired = kernel.beside.paired_blocks}};
 }
 
 /// A kernel that holds units needs exactly these; one that shares units starts with any number. A tiled GEMM
@@ -122,7 +123,7 @@ void claim_compute_units(const Task& task, const Machine& machine, bool library_
         Tiles& tiles = std::get<Tiles>(of_tiles->parts);
         if (const auto* gemm = std::get_if<GemmShape>(&task.work))
             tiles.cache_left = cache_left_by(*gemm, tiles.count, machine.topology.device());
-        if (!task.persistent) tiles.cluster = machine.topology.device().copy_kernel.gemm_cluster;
+        if (!task.persistent) tiles.cluster = machine.topology.device().copy_kernel.beside.gemm_cluster;
         cost.claim = of_tiles;
         if (task.stream != compute_stream) hold_only(cost, units);
         return;

@@ -58,8 +58,8 @@ public:
         if (batch_of(copy).place > 0)
             cost.setup = dma.commands->next_start;
         else if (!route.through_nic)
-            cost.setup += (copy.direction == Direction::pull ? dma.pull_start : dma.start) +
-                          std::min(copy.bytes, dma.ramp) / rate;
+            cost.setup += (copy.direction == Direction::pull ? dma.phases.pull_start : dma.phases.start) +
+                          std::min(copy.bytes, dma.phases.ramp) / rate;
         auto* completion = std::get_if<Completion>(&cost.end);
         if (copy.added && completion != nullptr) completion->latency += route.latency;
         use_memory(copy, resources, cost);
@@ -108,23 +108,24 @@ private:
             cost.launch.time = dma.commands->release;
         } else if (first) {
             const Seconds others = batch > 1 ? (batch - 1.0) * dma.commands->next_command : Seconds();
-            cost.launch.time = dma.command + (sender ? dma.pull_schedule : dma.schedule) + others;
-            if (dma.queued_launch > Seconds()) cost.launch.queued = dma.queued_launch + others;
+            cost.launch.time =
+                dma.phases.command + (sender ? dma.phases.pull_schedule : dma.phases.schedule) + others;
+            if (dma.phases.queued_launch > Seconds()) cost.launch.queued = dma.phases.queued_launch + others;
         }
         cost.switch_over = dma.switch_over;
         if (!last) return;
         if (sender && dma.poll > Seconds())
             cost.end = Polling{dma.first_poll, dma.poll, dma.event_queues, !machine.untimed_events};
         else
-            cost.end = Completion{dma.completion, dma.completions_apart};
+            cost.end = Completion{dma.phases.completion, dma.phases.completions_apart};
         if (copy.direction == Direction::push)
-            cost.handoffs.other_stream = cost.handoffs.other_gpu = dma.push_dependency;
+            cost.handoffs.other_stream = cost.handoffs.other_gpu = dma.phases.push_dependency;
     }
 
     static void occupy_engine(const Task& task, const CopyWork& copy, const DeviceSpec::Dma& dma,
                               const ResourceTable& resources, Cost& cost) {
         // A strided copy loses, for each run, the time of a fixed number of bytes.
-        const double stretch = copy.run < copy.bytes ? (copy.run + dma.strided_run) / copy.run : 1.0;
+        const double stretch = copy.run < copy.bytes ? (copy.run + dma.phases.strided_run) / copy.run : 1.0;
         double moved = copy.bytes.si() * stretch;
         if (copy.is_swap()) moved *= 2;
         if (copy.broadcast() != nullptr) moved *= 2 * (dma.engine / dma.commands->broadcast);

@@ -73,10 +73,10 @@ public:
                           .parts = Blocks{.count = blocks,
                                           .together = kernel.blocks_per_unit,
                                           .unit = copy.bytes / kernel.link_per_cu,
-                                          .beside_tiles = kernel.rate_beside_gemms,
+                                          .beside_tiles = kernel.beside.rate_beside_gemms,
                                           .in_flight = pull ? kernel.peer_loads : kernel.local_loads,
-                                          .paired = kernel.paired_blocks,
-                                          .beside_streaming = kernel.rate_beside_sums}};
+                                          .paired = kernel.beside.paired_blocks,
+                                          .beside_streaming = kernel.beside.rate_beside_sums}};
         cost.demands.push_back({resources.hbm(copy.src), copy.bytes.si()});
         cost.demands.push_back({resources.hbm(copy.dst), copy.bytes.si()});
         if (pull) cost.demands.push_back({resources.remote_read(copy.dst), copy.bytes.si()});

@@ -23,7 +23,7 @@ bool loads_first(const Work& work) {
 
 Traffic traffic(const Work& work, const DeviceSpec& device) {
     if (const auto* copy = std::get_if<LocalCopyWork>(&work)) {
-        const Bytes run = device.dma.strided_run;
+        const Bytes run = device.dma.phases.strided_run;
         const double stretch = copy->run < copy->bytes ? (copy->run + run) / copy->run : 1.0;
         return {2.0 * copy->bytes, 2.0 * copy->bytes * stretch};
     }

@@ -53,9 +53,10 @@ inline DeviceSpec round_device() {
     device.launch.remote_dependency = device.launch.flag = one;
     device.dma.peer_engines = 1;
     device.dma.engine = gigabytes_per_second(10);
-    device.dma.command = device.dma.schedule = device.dma.start = device.dma.completion = one;
-    device.dma.pull_start = one;
-    device.dma.strided_run = Bytes(100);
+    device.dma.phases.command = device.dma.phases.schedule = device.dma.phases.start =
+        device.dma.phases.completion = one;
+    device.dma.phases.pull_start = one;
+    device.dma.phases.strided_run = Bytes(100);
     device.copy_kernel.launch = device.copy_kernel.completion = one;
     device.copy_kernel.link_per_cu = gigabytes_per_second(6.931471805599453);
     device.stream.cu = gigabytes_per_second(10);

@@ -53,11 +53,10 @@ void compare_with_next_choice(const Scenario& scenario, const RunOptions& option
     const RankedCandidate* other =
         fastest(advice.ranked, [&](const Candidate& one) { return !one.same_choice(best.candidate); });
     if (other == nullptr) return;
-    advice.next_choice = *other;
-    advice.margin = other->makespan / best.makespan - 1;
     const Losses theirs = run(with_candidate(scenario, other->candidate), options).losses;
     const Losses& mine = advice.best.front().losses;
-    std::tie(advice.deciding_loss, advice.decided_by) = largest_difference(theirs, mine);
+    const auto [decided_by, difference] = largest_difference(theirs, mine);
+    advice.next_choice = {*other, other->makespan / best.makespan - 1, decided_by, difference};
 }
 
 /// Finds the choice that is best in a steady state, if it is another one; of the first few choices of a cool GPU.
@@ -78,8 +77,7 @@ void compare_with_steady_state(const Scenario& scenario, SimulatedAdvice& advice
     if (of_cool == nullptr) return;
     const double gain = of_cool->makespan / settled.front().makespan - 1;
     if (settled.front().candidate == of_cool->candidate || gain < least_gain) return;
-    advice.in_steady_state = settled.front();
-    advice.gain_in_steady_state = gain;
+    advice.in_steady_state = {settled.front(), gain};
 }
 
 Remarks remarks_on(const Scenario& scenario, const std::vector<RankedCandidate>& all,

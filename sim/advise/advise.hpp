@@ -55,6 +55,20 @@ struct PresetTime {
 std::vector<PresetTime> presets_of(const Scenario& scenario, const ConfigFolder& folder,
                                    const AllowedCandidates& allowed);
 
+/// Another choice than the best.
+struct NextChoice {
+    RankedCandidate choice;
+    double margin = 0;       ///< by which it takes longer than the best, ≥ 0
+    std::string decided_by;  ///< the loss in which both differ most
+    Seconds difference;      ///< in that loss
+};
+
+/// The choice that is the fastest when clocks have settled, with its time then.
+struct SteadyChoice {
+    RankedCandidate choice;
+    double gain = 0;  ///< by which it is faster than the best of a cool GPU
+};
+
 /// Advice for one scenario: all candidates simulated, and the best ones as full runs.
 struct SimulatedAdvice {
     std::string scenario;  ///< one line for reports
@@ -69,18 +83,12 @@ struct SimulatedAdvice {
     std::vector<RunResult> best;                 ///< their full runs; speed-ups refer to `baseline`
     std::optional<RankedCandidate> shard_level;  ///< the fastest schedule of whole shards, if allowed
     std::optional<RankedCandidate>
-        by_library_kernels;           ///< the fastest that needs no kernel of the user's own
-    std::vector<PresetTime> presets;  ///< those that serve the pair, fastest first
-    /// The loss in which the best candidate and the next choice differ most, and that difference.
-    std::string deciding_loss;
-    Seconds decided_by;
-    std::optional<RankedCandidate> next_choice;  ///< the fastest that is another choice than the best
-    /// Where the workload repeats until clocks have settled and another choice is the fastest then: that one, with
-    /// its time then, and by how much it is faster than the best of a cool GPU. None as well where the power of its
-    /// work is not known.
-    std::optional<RankedCandidate> in_steady_state;
-    double gain_in_steady_state = 0;
-    std::optional<double> margin;  ///< by which the next choice takes longer than the best, ≥ 0
+        by_library_kernels;                 ///< the fastest that needs no kernel of the user's own
+    std::vector<PresetTime> presets;        ///< those that serve the pair, fastest first
+    std::optional<NextChoice> next_choice;  ///< the fastest that is another choice than the best
+    /// Where the workload repeats until clocks have settled and another choice is the fastest then. None as well where
+    /// the power of its work is not known.
+    std::optional<SteadyChoice> in_steady_state;
     std::string
         vendors_library;  ///< the vendor's collective library: "RCCL", "NCCL 2.29.2"; empty: none known
 };

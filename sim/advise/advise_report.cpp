@@ -58,22 +58,22 @@ AdviceKeys baseline_keys() {
 AdviceKeys next_choice_keys() {
     using A = Advice;
     static const std::vector<OutputKey<A>> keys{
-        {"candidate", keys_schema("That candidate.", candidate_keys()), [](const A& a) { return written(ShownCandidate{*a.next_choice, a}, candidate_keys()); }},
+        {"candidate", keys_schema("That candidate.", candidate_keys()), [](const A& a) { return written(ShownCandidate{a.next_choice->choice, a}, candidate_keys()); }},
         {"too_close_to_call", or_null(flag_schema("Whether the margin is less than the expected error of the best candidate's makespan (its confidence); null where that is not known.")),
-            [](const A& a) { return or_null(too_close_to_call(*a.margin, a.best.front().confidence)); }},
-        {"margin", number_from(0, "Its makespan / that of the best candidate - 1."), [](const A& a) { return *a.margin; }},
-        {"decided_by", text_schema("The loss in which both differ most.", 1), [](const A& a) { return a.deciding_loss; }},
-        {"difference_us", any_number("How much they differ in it."), [](const A& a) { return to_microseconds(a.decided_by); }}};
+            [](const A& a) { return or_null(too_close_to_call(a.next_choice->margin, a.best.front().confidence)); }},
+        {"margin", number_from(0, "Its makespan / that of the best candidate - 1."), [](const A& a) { return a.next_choice->margin; }},
+        {"decided_by", text_schema("The loss in which both differ most.", 1), [](const A& a) { return a.next_choice->decided_by; }},
+        {"difference_us", any_number("How much they differ in it."), [](const A& a) { return to_microseconds(a.next_choice->difference); }}};
     return keys;
 }
 
 AdviceKeys steady_choice_keys() {
     using A = Advice;
     static const std::vector<OutputKey<A>> keys{
-        {"schedule", text_schema("Of sim list schedules.", 1), [](const A& a) { return a.in_steady_state->candidate.schedule; }},
-        {"params", object_of("As in a run config."), [](const A& a) { return a.in_steady_state->candidate.params(); }},
-        {"makespan_us", number_from(0, "Of one iteration."), [](const A& a) { return to_microseconds(a.in_steady_state->makespan); }},
-        {"gain", number_from(0, "Makespan of the best candidate of a cool GPU in the steady state / makespan_us - 1."), [](const A& a) { return a.gain_in_steady_state; }}};
+        {"schedule", text_schema("Of sim list schedules.", 1), [](const A& a) { return a.in_steady_state->choice.candidate.schedule; }},
+        {"params", object_of("As in a run config."), [](const A& a) { return a.in_steady_state->choice.candidate.params(); }},
+        {"makespan_us", number_from(0, "Of one iteration."), [](const A& a) { return to_microseconds(a.in_steady_state->choice.makespan); }},
+        {"gain", number_from(0, "Makespan of the best candidate of a cool GPU in the steady state / makespan_us - 1."), [](const A& a) { return a.in_steady_state->gain; }}};
     return keys;
 }
 

@@ -59,17 +59,17 @@ public:
 
     std::string next_choice() const {
         if (!advice_.next_choice) return "";
-        return "\nnext choice  " + name(*advice_.next_choice) + "  +" + percent_text(*advice_.margin) +
-               mark(*advice_.next_choice) + sureness(*advice_.margin, advice_.best.front().confidence) +
-               "\n  decided by " + advice_.deciding_loss + ": " + scale_.format(advice_.decided_by) + " " +
-               scale_.unit() + " less of it\n";
+        const NextChoice& next = *advice_.next_choice;
+        return "\nnext choice  " + name(next.choice) + "  +" + percent_text(next.margin) + mark(next.choice) +
+               sureness(next.margin, advice_.best.front().confidence) + "\n  decided by " + next.decided_by +
+               ": " + scale_.format(next.difference) + " " + scale_.unit() + " less of it\n";
     }
 
     std::string steady_state() const {
         const auto& one = advice_.in_steady_state;
         return one ? "\nin a loop, once clocks have settled (--steady), another choice is the best\n  " +
-                         left(name(*one), name_columns - 2) + time(*one, 9) + "   " +
-                         percent_text(advice_.gain_in_steady_state) + " faster than the best above\n"
+                         left(name(one->choice), name_columns - 2) + time(one->choice, 9) + "   " +
+                         percent_text(one->gain) + " faster than the best above\n"
                    : "";
     }
 

@@ -258,9 +258,9 @@ TraceAdvice advise(const TraceFlags& flags) {
                           recording);
     advice.pairs = list.pairs();
     if (flags.spreads()) {
-        advice.spread = std::to_string(recording.ranks) + " GPUs (--tp " + std::to_string(flags.tp) +
-                        " --dp " + std::to_string(flags.dp) +
-                        (flags.sequence_parallel ? " --sequence-parallel)" : ")");
+        advice.spread =
+            SpreadRun{std::to_string(recording.ranks) + " GPUs (--tp " + std::to_string(flags.tp) + " --dp " +
+                      std::to_string(flags.dp) + (flags.sequence_parallel ? " --sequence-parallel)" : ")")};
     } else {
         advice.no_pairs = list.refused();
     }
@@ -275,8 +275,8 @@ TraceAdvice advise(const TraceFlags& flags) {
     // GPUs that are hot or slow are so in the changed run, too.
     const double as_recorded = flags.spreads() ? 1 : advice.iteration_us / runs.whole_us();
     if (flags.spreads()) {
-        advice.spread_us = runs.whole_us();
-        advice.spread_exposed_us = runs.exposed_us();
+        advice.spread->us = runs.whole_us();
+        advice.spread->exposed_us = runs.exposed_us();
     }
     // A run with another host leaves out what the recorded one did.
     if (const auto us = runs.in_graphs_us())

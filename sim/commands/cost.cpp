@@ -66,8 +66,8 @@ Json described(const Task& task, const Machine& machine, const CostModels& model
     const auto* copy = std::get_if<CopyWork>(&task.work);
     if (task.by_dma()) {
         const DeviceSpec::Dma& dma = machine.topology.device().dma;
-        phases["command_us"] = to_microseconds(dma.command);
-        phases["schedule_us"] = to_microseconds(cost.launch.time - dma.command);
+        phases["command_us"] = to_microseconds(dma.phases.command);
+        phases["schedule_us"] = to_microseconds(cost.launch.time - dma.phases.command);
     } else {
         phases["launch_us"] = to_microseconds(cost.launch.time);
     }

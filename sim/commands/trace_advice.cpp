@@ -50,7 +50,7 @@ constexpr const char *shares_title = "kernels' time  ", *kept_title = "kept", *b
 }  // namespace
 
 double TraceAdvice::exposed_us() const {
-    if (!spread.empty()) return spread_exposed_us;
+    if (spread) return spread->exposed_us;
     double sum = 0;
     for (const TimeShare& share : where)
         if (share.what.starts_with("exposed")) sum += share.us;
@@ -73,8 +73,8 @@ Json to_json(const TraceAdvice& advice) {
         {"where_us", Json::object()},
         {"kernels_us",
          {{"recorded", shares.recorded_us}, {"priced", shares.priced_us}, {"unknown", shares.unknown_us}}},
-        {"spread", or_null(advice.spread)},
-        {"spread_us", advice.spread.empty() ? Json() : Json(advice.spread_us)},
+        {"spread", advice.spread ? Json(advice.spread->how) : Json()},
+        {"spread_us", advice.spread ? Json(advice.spread->us) : Json()},
         {"pairs", Json::array()},
         {"schedules", mapped(advice.gains, gain_json)},
         {"why_no_schedules", or_null(advice.why_no_gains)},
@@ -128,8 +128,8 @@ std::string to_text(const TraceAdvice& advice) {
     text += std::string(shares_title) + "recorded " + share_of(shares.recorded_us, shares.all_us()) +
             ", priced " + share_of(shares.priced_us, shares.all_us()) + ", unknown " +
             share_of(shares.unknown_us, shares.all_us()) + "\n\n";
-    if (!advice.spread.empty() && advice.spread_us > 0)
-        text += left("on " + advice.spread, width) + us_text(advice.spread_us) + "\n";
+    if (advice.spread && advice.spread->us > 0)
+        text += left("on " + advice.spread->how, width) + us_text(advice.spread->us) + "\n";
     if (!advice.pairs.empty())
         text += left("pairs", width) + right("times", 12) + right("us each", 12) + "\n";
     for (const TracePair& pair : advice.pairs)
@@ -194,7 +194,7 @@ Page page_of(const TraceAdvice& advice) {
         {"kernels' time", "recorded " + share_of(shares.recorded_us, shares.all_us()) + ", priced " +
                               share_of(shares.priced_us, shares.all_us()) + ", unknown " +
                               share_of(shares.unknown_us, shares.all_us())}};
-    if (!advice.spread.empty()) facts.emplace_back("on " + advice.spread, fixed(advice.spread_us, 1) + " us");
+    if (advice.spread) facts.emplace_back("on " + advice.spread->how, fixed(advice.spread->us, 1) + " us");
     page.facts(facts);
     page.list(advice.notes);
     Page::Cells where;

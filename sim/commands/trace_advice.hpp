@@ -42,6 +42,12 @@ struct OtherRun {
     bool was_named = true;  ///< false: a machine that the program chose
 };
 
+/// A recorded iteration of one GPU on several.
+struct SpreadRun {
+    std::string how;                ///< "8 GPUs (--tp 8 --dp 1)"
+    double us = 0, exposed_us = 0;  ///< with whole pairs; 0 where no topology is known
+};
+
 /// What sim advise --trace says.
 struct TraceAdvice {
     std::string recorded, topology;
@@ -55,15 +61,12 @@ struct TraceAdvice {
         {};                        ///< neighbours that depend on each other and are no pair, and why
     std::vector<Gain> gains = {};  ///< of schedules of the pairs, the largest first
     std::string why_no_gains = {};
-    std::optional<Gain> in_graphs = {};  ///< with captured graphs instead of the recorded host
-    std::vector<OtherRun> others = {};   ///< machines last, the largest gain first
-    /// How a trace of one GPU is spread over several, the iteration with whole pairs, and its exposed
-    /// communication.
-    std::string spread = {};
-    double spread_us = 0, spread_exposed_us = 0;
+    std::optional<Gain> in_graphs = {};    ///< with captured graphs instead of the recorded host
+    std::vector<OtherRun> others = {};     ///< machines last, the largest gain first
+    std::optional<SpreadRun> spread = {};  ///< of a trace of one GPU that is spread over several
 
     /// What gains are of: the recorded iteration, or the one that is spread.
-    double base_us() const { return spread.empty() ? iteration_us : spread_us; }
+    double base_us() const { return spread ? spread->us : iteration_us; }
     double exposed_us() const;
     /// Whole collectives by copy engines; null where none serves the pairs.
     const Gain* copy_engines() const;

@@ -20,8 +20,10 @@ void for_each_key(Visit&& visit) {
     };
     of("", DeviceSpec::fields());
     of("dma.", DeviceDma::fields());
+    of("dma.", DeviceDmaPhases::fields());
     of("dma.commands.", DeviceDmaCommands::fields());
     of("copy_kernel.", DeviceCopyKernel::fields());
+    of("copy_kernel.", DeviceCopiesBeside::fields());
     of("copy_kernel.", DeviceStream::fields());
     of("collective_library.", DeviceLibrary::fields());
     for (const char* line : {"", "small.", "smallest."})

@@ -4,15 +4,46 @@
 
 namespace overlap {
 
+/// What kernel copies to peers lose beside GEMMs and sums of their GPU: in group "copy_kernel".
+struct DeviceCopiesBeside {
+    double rate_beside_gemms = 1, rate_beside_sums = 1;
+    Bytes cache_beside_gemms, cache_beside_large_tiles;
+    double large_tile = 0;
+    int gemm_cluster = 1, paired_blocks = 0;
+
+    static std::span<const Field<DeviceCopiesBeside>> fields() {
+        using D = DeviceCopiesBeside;
+        // clang-format off
+        static const std::array rows{
+            field<&D::rate_beside_gemms>("rate_beside_gemms", "Share of a compute unit's rate that copies have "
+                "while a GEMM runs on their GPU, where blocks_per_unit is more than 1.").in({0.01, 1}).optional(),
+            field<&D::rate_beside_sums>("rate_beside_sums", "Share of a compute unit's rate that copies to and from peers "
+                "have while a schedule's sum runs on their GPU, where blocks_per_unit is more than 1.")
+                .in({0.01, 1}).optional(),
+            field<&D::cache_beside_gemms>("cache_beside_gemms_bytes", "First-level cache that a library GEMM's shared "
+                "memory leaves of a compute unit. 0: all that copies need.").optional(),
+            field<&D::cache_beside_large_tiles>("cache_beside_large_tiles_bytes",
+                "The same of GEMMs whose tiles have more than large_tile_elements.").optional(),
+            field<&D::large_tile>("large_tile_elements", "Elements of C in a tile beyond which a library's kernel has "
+                "one stage less in shared memory. 0: not known.").in({1, 1e9}).optional(),
+            field<&D::gemm_cluster>("gemm_cluster_units", "Compute units next to each other that a cluster of a library GEMM's "
+                "thread blocks needs. A copy kernel's block that came first, on one of them, keeps it from the others.")
+                .in({1, 2}).optional(),
+            field<&D::paired_blocks>("paired_blocks", "How many of the thread blocks that come first stand two by two, on both "
+                "units of a cluster. Each further one stands on one unit of a cluster of its own.").in({0, 4096}).optional()};
+        // clang-format on
+        return rows;
+    }
+};
+
 /// Copies to peers by compute units: group "copy_kernel" of a device.
 struct DeviceCopyKernel {
     Seconds launch, completion, queued_launch, completions_apart;
     BytesPerSecond link_per_cu, remote_read;
     double saturation = 1, link_overhead = 0, crossing_loss = 0;
-    int default_cus = 1, blocks_per_unit = 1, gemm_cluster = 1, paired_blocks = 0;
-    double rate_beside_gemms = 1, rate_beside_sums = 1;
-    Bytes peer_loads, local_loads, cache_beside_gemms, cache_beside_large_tiles;
-    double large_tile = 0;
+    int default_cus = 1, blocks_per_unit = 1;
+    Bytes peer_loads, local_loads;
+    DeviceCopiesBeside beside;
 
     static std::span<const Field<DeviceCopyKernel>> fields() {
         using D = DeviceCopyKernel;
@@ -39,25 +70,9 @@ struct DeviceCopyKernel {
             field<&D::blocks_per_unit>("blocks_per_unit",
                 "Thread blocks of copies that fit on a compute unit; together they run at the rate of one. Above 1, copies "
                 "take whole units.").in({1, 32}).optional(),
-            field<&D::rate_beside_gemms>("rate_beside_gemms", "Share of a compute unit's rate that copies have "
-                "while a GEMM runs on their GPU, where blocks_per_unit is more than 1.").in({0.01, 1}).optional(),
-            field<&D::rate_beside_sums>("rate_beside_sums", "Share of a compute unit's rate that copies to and from peers "
-                "have while a schedule's sum runs on their GPU, where blocks_per_unit is more than 1.")
-                .in({0.01, 1}).optional(),
             field<&D::peer_loads>("peer_loads_bytes", "Loads from a peer that a compute unit has under way at its full "
                 "rate. With less first-level cache the unit copies as much slower. 0: any cache is enough.").optional(),
-            field<&D::local_loads>("local_loads_bytes", "The same of loads from the GPU's own memory.").optional(),
-            field<&D::cache_beside_gemms>("cache_beside_gemms_bytes", "First-level cache that a library GEMM's shared "
-                "memory leaves of a compute unit. 0: all that copies need.").optional(),
-            field<&D::cache_beside_large_tiles>("cache_beside_large_tiles_bytes",
-                "The same of GEMMs whose tiles have more than large_tile_elements.").optional(),
-            field<&D::large_tile>("large_tile_elements", "Elements of C in a tile beyond which a library's kernel has "
-                "one stage less in shared memory. 0: not known.").in({1, 1e9}).optional(),
-            field<&D::gemm_cluster>("gemm_cluster_units", "Compute units next to each other that a cluster of a library GEMM's "
-                "thread blocks needs. A copy kernel's block that came first, on one of them, keeps it from the others.")
-                .in({1, 2}).optional(),
-            field<&D::paired_blocks>("paired_blocks", "How many of the thread blocks that come first stand two by two, on both "
-                "units of a cluster. Each further one stands on one unit of a cluster of its own.").in({0, 4096}).optional()};
+            field<&D::local_loads>("local_loads_bytes", "The same of loads from the GPU's own memory.").optional()};
         // clang-format on
         return rows;
     }

@@ -33,19 +33,48 @@ struct DeviceDmaCommands {
     }
 };
 
-/// Copy engines, and the phases of one copy: group "dma" of a device. A copy takes command, schedule (before
-/// the engine), start, link latency, bytes / rate (on the engine), completion.
+/// The phases of one copy: in group "dma" of a device. A copy takes command, schedule (before the engine), start, link
+/// latency, bytes / rate (on the engine), completion.
+struct DeviceDmaPhases {
+    Seconds command, schedule, start, completion, push_dependency;
+    Seconds pull_start, pull_schedule, queued_launch, completions_apart;
+    Bytes ramp, strided_run;
+
+    static std::span<const Field<DeviceDmaPhases>> fields() {
+        using D = DeviceDmaPhases;
+        // clang-format off
+        static const std::array rows{
+            field<&D::command>("command_us", "Writing the command of a copy and ringing the doorbell."),
+            field<&D::schedule>("schedule_us", "From the doorbell until the engine takes the command."),
+            field<&D::start>("start_us", "From taking the command to the first byte, without the link's latency."),
+            field<&D::pull_start>("pull_start_us", "start_us of a copy that the receiver issues.").or_as("start_us"),
+            field<&D::pull_schedule>("pull_schedule_us", "schedule_us of a pull that the sender serves. It begins when "
+                "the receiver's stream has come to the copy.").or_as("schedule_us"),
+            field<&D::completion>("completion_us", "From the last byte until the waiter sees the end."),
+            field<&D::push_dependency>("push_dependency_us",
+                "Extra delay of a task of another stream or GPU that waits for a push.").optional(),
+            field<&D::queued_launch>("queued_launch_us", "Copies of a GPU are issued one at a time; one that had to "
+                "wait for another takes this time instead of command_us and schedule_us. 0: side by side.").optional(),
+            field<&D::completions_apart>("completions_apart_us",
+                "The ends of a GPU's copies are seen at least this far apart.").optional(),
+            field<&D::ramp>("ramp_bytes", "The first bytes of a copy, which move at half the rate."),
+            field<&D::strided_run>("strided_run_bytes", "Contiguous run at which a strided (2-D) copy reaches half the "
+                "rate of a contiguous one: factor run / (run + this).")};
+        // clang-format on
+        return rows;
+    }
+};
+
+/// Copy engines and their queues: group "dma" of a device.
 struct DeviceDma {
     int peer_engines = 1;
     DmaQueues queues = DmaQueues::by_peer;
     QueueOrder order = QueueOrder::fifo;
     PullServer pulls = PullServer::receiver;
     BytesPerSecond engine;
-    Seconds command, schedule, start, completion, push_dependency;
-    Seconds pull_start, pull_schedule, switch_over, queued_launch, completions_apart;
-    Seconds poll, first_poll;
+    Seconds switch_over, poll, first_poll;
     int event_queues = 0;
-    Bytes ramp, strided_run;
+    DeviceDmaPhases phases;
     std::optional<DeviceDmaCommands> commands;  ///< none: plain copies only
 
     static std::span<const Field<DeviceDma>> fields() {
@@ -62,12 +91,6 @@ struct DeviceDma {
                 "Whose engine serves a copy that the receiver issues. The sender's engine serves pulls in the order in "
                 "which they were enqueued: a pull that is not ready blocks those behind it."),
             field<&D::engine>("engine_GBps", "What one engine sustains in total.").following("link_GBps"),
-            field<&D::command>("command_us", "Writing the command of a copy and ringing the doorbell."),
-            field<&D::schedule>("schedule_us", "From the doorbell until the engine takes the command."),
-            field<&D::start>("start_us", "From taking the command to the first byte, without the link's latency."),
-            field<&D::pull_start>("pull_start_us", "start_us of a copy that the receiver issues.").or_as("start_us"),
-            field<&D::pull_schedule>("pull_schedule_us", "schedule_us of a pull that the sender serves. It begins when "
-                "the receiver's stream has come to the copy.").or_as("schedule_us"),
             field<&D::switch_over>("switch_us",
                 "Added to start_us where the engine served a copy of another stream before.").optional(),
             field<&D::poll>("poll_us", "The receiver polls at this interval for the end of a pull that the sender "
@@ -76,17 +99,7 @@ struct DeviceDma {
                 "From when the receiver's stream began to wait to the first poll.").only_with("poll_us"),
             field<&D::event_queues>("event_queues",
                 "Number of event queues of a GPU. Awaited ends of pulls are assigned to the queues round robin and seen in "
-                "order within a queue; a stream continues when its end has been seen. 0: streams continue at once.").in({1, 1024}).only_with("poll_us").optional(),
-            field<&D::completion>("completion_us", "From the last byte until the waiter sees the end."),
-            field<&D::push_dependency>("push_dependency_us",
-                "Extra delay of a task of another stream or GPU that waits for a push.").optional(),
-            field<&D::queued_launch>("queued_launch_us", "Copies of a GPU are issued one at a time; one that had to "
-                "wait for another takes this time instead of command_us and schedule_us. 0: side by side.").optional(),
-            field<&D::completions_apart>("completions_apart_us",
-                "The ends of a GPU's copies are seen at least this far apart.").optional(),
-            field<&D::ramp>("ramp_bytes", "The first bytes of a copy, which move at half the rate."),
-            field<&D::strided_run>("strided_run_bytes", "Contiguous run at which a strided (2-D) copy reaches half the "
-                "rate of a contiguous one: factor run / (run + this).")};
+                "order within a queue; a stream continues when its end has been seen. 0: streams continue at once.").in({1, 1024}).only_with("poll_us").optional()};
         // clang-format on
         return rows;
     }

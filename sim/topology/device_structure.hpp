@@ -46,11 +46,13 @@ void visit_calibrated(At& at, std::size_t group, DeviceSpec& device) {
     if (name == "variation") at.fields(device.variation);
     if (name == "dma") {
         at.fields(device.dma);
+        at.fields(device.dma.phases);
         at.group_if_any("commands", "Commands of engines beside a plain copy: batches back to back, broadcasts, swaps, commands behind a poll. Left out: plain copies only.",
             [&](At& commands) { commands.fields(device.dma.commands.emplace()); });
     }
     if (name == "copy_kernel") {
         at.fields(device.copy_kernel);
+        at.fields(device.copy_kernel.beside);
         at.fields(device.stream);
     }
     if (name == "interference") {

@@ -166,28 +166,28 @@ TEST_CASE("the next choice is another schedule, agent or kind of GEMMs", "[advis
     REQUIRE(advice.next_choice);
     std::size_t passed_over = 0;
     for (const RankedCandidate& one : advice.ranked) {
-        if (one.candidate == advice.next_choice->candidate) break;
+        if (one.candidate == advice.next_choice->choice.candidate) break;
         CHECK(one.candidate.same_choice(best.candidate));
         ++passed_over;
     }
     CHECK(passed_over >= 4);  // pulled and pushed, in several numbers of chunks
-    CHECK_FALSE(advice.next_choice->candidate.same_choice(best.candidate));
-    CHECK(advice.margin == advice.next_choice->makespan / best.makespan - 1);
+    CHECK_FALSE(advice.next_choice->choice.candidate.same_choice(best.candidate));
+    CHECK(advice.next_choice->margin == advice.next_choice->choice.makespan / best.makespan - 1);
     CHECK_THAT(to_text(advice),
-               Catch::Contains("\nnext choice  " + advice.next_choice->candidate.label() + "  +"));
-    CHECK(to_json(advice).at("next_choice").at("margin") == *advice.margin);
+               Catch::Contains("\nnext choice  " + advice.next_choice->choice.candidate.label() + "  +"));
+    CHECK(to_json(advice).at("next_choice").at("margin") == advice.next_choice->margin);
 }
 
 TEST_CASE("a margin within the expected error is too close to call", "[advise]") {
     SimulatedAdvice advice =
         advice_for({{"topology", "h200_2"}, {"workload", gemm_of(8192, 2560, 8192)}}, library_kernels);
-    REQUIRE(advice.margin);
+    REQUIRE(advice.next_choice);
     Confidence& confidence = advice.best.front().confidence;
     REQUIRE(confidence.measured);
     CHECK_THAT(to_text(advice), Catch::Contains("confidence GEMM bf16 "));
     CHECK(to_json(advice).at("best").at(0).at("confidence") == to_json(confidence));
     const auto judged = [&](double margin) {
-        advice.margin = margin;
+        advice.next_choice->margin = margin;
         return to_json(advice).at("next_choice").at("too_close_to_call");
     };
     const double error = *confidence.makespan_error();

@@ -17,7 +17,7 @@ constexpr double true_start = 4, true_rate = 400;
 
 double copy_us(const Machines& machines, double megabytes) {
     const DeviceSpec::Dma& dma = machine_of(machines, 1).topology.device().dma;
-    return to_microseconds(dma.start + Bytes(megabytes * 1e6) / dma.engine);
+    return to_microseconds(dma.phases.start + Bytes(megabytes * 1e6) / dma.engine);
 }
 
 DeviceProblem problem() {

@@ -72,7 +72,7 @@ TEST_CASE("a strided DMA copy keeps its engine longer, not the link") {
 
 TEST_CASE("the first bytes of a DMA copy take twice their time, before the engine is at its rate") {
     DeviceSpec device = round_device();
-    device.dma.ramp = Bytes(5'000);
+    device.dma.phases.ramp = Bytes(5'000);
     const Machine machine = machine_of(topology_of(2, group("full_mesh"), 1, "", device));
     // 5 kB once more at 10 GB/s: 0.5 µs on top of the 6 µs above; of a copy of 1 kB only that 1 kB: 0.1 µs.
     CHECK(alone_us(cost_of(copy_task(1, 0, 10'000), machine), machine) == Approx(6.5));

@@ -46,7 +46,8 @@ TEST_CASE("a device file is read in the units of its keys") {
     CHECK(device.last_level_cache.si() == Approx(256e6));
     CHECK(device.dma.peer_engines == 14);
     CHECK(to_microseconds(device.launch.kernel) == Approx(good().at("launch").at("kernel_us").at("value")));
-    CHECK(to_microseconds(device.dma.completion) == Approx(good().at("dma").at("completion_us").at("value")));
+    CHECK(to_microseconds(device.dma.phases.completion) ==
+          Approx(good().at("dma").at("completion_us").at("value")));
 }
 
 TEST_CASE("every key of a device file is required, but for those that some devices do without") {
@@ -235,8 +236,9 @@ TEST_CASE("a calibration has what the device file lacks, and errors name the fil
     const Json calibration{
         {"schema", 2}, {"device", "mi300x"}, {"dma", {{"provenance", Json::object()}, {"start_us", start}}}};
     const DeviceSpec device = read_device(folder / "gpu.json", {calibration, "fitted.json"});
-    CHECK(to_microseconds(device.dma.start) == Approx(2.5));
-    CHECK(to_microseconds(device.dma.completion) == Approx(good().at("dma").at("completion_us").at("value")));
+    CHECK(to_microseconds(device.dma.phases.start) == Approx(2.5));
+    CHECK(to_microseconds(device.dma.phases.completion) ==
+          Approx(good().at("dma").at("completion_us").at("value")));
 
     CHECK_THAT(reading_with("start_us", Json::object()), Contains("gpu.json: /dma/start_us: is missing"));
     CHECK_THAT(reading_with("start_us", {{"start_us", {{"value", -1}, {"source", "here"}}}}),

@@ -18,8 +18,8 @@ namespace {
 Machine mesh() {
     DeviceSpec device = round_device();
     device.dma.peer_engines = 3;
-    device.dma.queued_launch = microseconds(2);
-    device.dma.completions_apart = microseconds(0.5);
+    device.dma.phases.queued_launch = microseconds(2);
+    device.dma.phases.completions_apart = microseconds(0.5);
     device.dma.commands = {microseconds(0.25), microseconds(0.125), microseconds(0.5),
                            gigabytes_per_second(8)};
     return machine_of(topology_of(4, group("full_mesh"), 1, "", device));

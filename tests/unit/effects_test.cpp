@@ -219,7 +219,7 @@ TEST_CASE("the end of a released run is an event behind a kernel that nothing wa
 
 TEST_CASE("who waits for a push of a DMA engine waits longer, and who waits for a pull does not") {
     DeviceSpec device = round_device();
-    device.dma.push_dependency = Seconds(4e-6);
+    device.dma.phases.push_dependency = Seconds(4e-6);
     const Machine one = machine_of(topology_of(2, group("full_mesh"), 1, "", device));
     const auto handoffs = [&](Direction direction) {
         Task copy = copy_task(0, 1, 10'000);

@@ -181,10 +181,10 @@ TEST_CASE("where GEMMs keep their compute units, kernels claim theirs") {
 TEST_CASE("a persistent GEMM claims units for its tiles, and its tiles say what cache it leaves") {
     DeviceSpec device = round_device();
     device.launch.residency = Residency::persistent;
-    device.copy_kernel.cache_beside_gemms = Bytes(1000);
-    device.copy_kernel.cache_beside_large_tiles = Bytes(2000);
-    device.copy_kernel.large_tile = 10'000;
-    device.copy_kernel.gemm_cluster = 2;
+    device.copy_kernel.beside.cache_beside_gemms = Bytes(1000);
+    device.copy_kernel.beside.cache_beside_large_tiles = Bytes(2000);
+    device.copy_kernel.beside.large_tile = 10'000;
+    device.copy_kernel.beside.gemm_cluster = 2;
     const Machine machine = machine_of(topology_of(3, group("full_mesh"), 1, "", device));
     const auto claim = [&](int tiles, bool own = false) {
         Cost cost;

@@ -15,7 +15,8 @@ DeviceSpec adding_device() {
     device.near_memory = NearMemory::add;
     device.launch.kernel = device.launch.dependency = Seconds();
     device.launch.remote_dependency = device.launch.flag = Seconds();
-    device.dma.command = device.dma.schedule = device.dma.start = device.dma.completion = Seconds();
+    device.dma.phases.command = device.dma.phases.schedule = device.dma.phases.start =
+        device.dma.phases.completion = Seconds();
     device.dma.peer_engines = 2;
     return device;
 }
