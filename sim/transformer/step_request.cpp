@@ -101,7 +101,8 @@ Parallelism spread_of(const StepRequest& request, int gpus) {
 StepShape step_of(const StepRequest& request, const Model& model, const Parallelism& spread,
                   std::int64_t tokens) {
     StepShape step{request.phase, tokens, 0, request.dtype, spread, request.imbalance, request.stored};
-    step.recompute = request.recompute;
+    step.training.recompute = request.recompute;
+    step.training.moments = request.moments;
     step.pipeline = request.pipeline;
     step.draft = request.draft;
     step.chunk = request.mixed;

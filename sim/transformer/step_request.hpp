@@ -8,21 +8,26 @@
 
 namespace overlap {
 
+/// Degrees of parallelism as a user asks for them; what is not set follows from the number of GPUs.
+struct SpreadRequest {
+    std::optional<int> tensor, experts, data;
+    bool sequence_parallel = false, sharded = false;
+    int context = 1;
+    ContextExchange exchange = ContextExchange::all_gather;
+    Zero zero = Zero::none;
+    Pipeline pipeline = {};  ///< its number of micro-batches follows from StepRequest
+};
+
 /// A step as a user asks for it; what is not set follows from the model and the number of GPUs.
-struct StepRequest {
+struct StepRequest : SpreadRequest {
     Phase phase = Phase::forward;
     DType dtype = DType::bf16;
     WeightFormat stored = {};
     std::string caches = "auto";  ///< auto: as the model's quantization_config says; or fp8, bf16
     std::optional<std::int64_t> sequence;
-    std::optional<int> tensor, experts, data;
-    bool sequence_parallel = false, sharded = false;
     std::optional<double> imbalance;
-    int context = 1;
-    ContextExchange exchange = ContextExchange::all_gather;
-    Zero zero = Zero::none;
-    Pipeline pipeline = {};  ///< its number of micro-batches follows from the two below
     Recompute recompute = Recompute::none;
+    DType moments = DType::fp32;                            ///< see Training
     std::optional<std::int64_t> micro_batch, global_batch;  ///< sequences
     std::int64_t draft = 0, mixed = 0;                      ///< see StepShape::draft and ::chunk
     std::optional<double> accepted;                         ///< default: all that is drafted
