@@ -14,6 +14,7 @@
 #include "sim/run/remarks.hpp"
 #include "sim/run/run.hpp"
 #include "sim/transformer/possible.hpp"
+#include "sim/transformer/server.hpp"
 #include "sim/transformer/step_request.hpp"
 #include "sim/transformer/step_study.hpp"
 #include "sim/transformer/study_report.hpp"
@@ -107,6 +108,7 @@ ModelReport studied(const ModelFlags& flags, const ConfigFolder& folder, StudyOp
     if (names_list(flags.config, folder))
         return study_list(flags, options,
                           folder.machine(flags.topology, WhatIf(options.run.what_if, flags_place)), resolver);
+    if (!flags.server.empty()) throw UserError(flags_place + ": --server is for --phase serve");
     if (flags.phase != "training" && contains(flags.given, "--optimizer-dtype"))
         throw UserError(flags_place + ": --optimizer-dtype is for --phase training");
     Model model = named_model(flags.config, folder, flags.known_part ? Unread::left_out : Unread::refused);
@@ -136,6 +138,7 @@ ModelReport studied(const ModelFlags& flags, const ConfigFolder& folder, StudyOp
     if (!normal && contains(flags.given, "--sms"))
         throw UserError(flags_place + ": --sms is for --all-to-all deepep");
     for (StepShape& shape : shapes) {
+        shape.rotates_apart = rotates_apart(shape, machine);
         if (!flags.all_to_all.empty()) shape.deepep_sms = normal ? flags.sms : std::int16_t{0};
         require_possible(model, shape, flags_place);
     }
@@ -213,8 +216,14 @@ void execute_serve(const ModelFlags& flags, const ConfigFolder& folder) {
                         " copies of the model, --phase serve is for one: a topology of " +
                         std::to_string(spread.tensor) + " GPUs");
     const ServeLoad load = flags.load.value_or(ServeLoad{});
+    ModelFlags served_by = flags;
+    served_by.server.clear();  // from here on its kernels count
+    std::vector<std::string> notes;
+    if (!flags.server.empty())
+        notes.push_back(take_server(*std::ranges::find(servers(), flags.server, &Server::name), machine,
+                                    options, served_by.request));
     const auto report_of = [&](StepShape step) {
-        ModelFlags one = flags;
+        ModelFlags one = served_by;
         one.phase = phase_names[static_cast<std::size_t>(step.phase)];
         one.tokens = {step.tokens};
         one.request.sequence = step.sequence;
@@ -226,7 +235,8 @@ void execute_serve(const ModelFlags& flags, const ConfigFolder& folder) {
         report.confidence = confidence_of(report.steps.front(), options, resolver);
         return report;
     };
-    Served served{load, report_of(decode_of(load, {})), report_of(prefill_of(load, {}))};
+    Served served{load, report_of(decode_of(load, {})), report_of(prefill_of(load, {})), flags.server};
+    append(served.decode.notes, notes);
     served.fitting = fitting_sequences(load, served.decode.model, served.decode.steps.front().shape,
                                        machine.topology.device().hbm_capacity);
     if (served.fitting < load.concurrency)

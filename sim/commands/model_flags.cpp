@@ -2,6 +2,7 @@
 
 #include "sim/commands/scenario_flags.hpp"
 #include "sim/core/ranges.hpp"
+#include "sim/transformer/server.hpp"
 
 namespace overlap {
 
@@ -39,6 +40,12 @@ std::shared_ptr<ModelFlags> add_model_flags(CLI::App& app) {
     add_load("--isl", &ServeLoad::input, "tokens of a prompt; default 1024");
     add_load("--osl", &ServeLoad::output, "tokens of an answer; default 1024");
     add_load("--concurrency", &ServeLoad::concurrency, "sequences at a time; default 1");
+    command
+        ->add_option(
+            "--server", flags->server,
+            "Serve: the engine, vllm, sglang or tensorrt_llm, whose kernels are taken where the device has "
+            "fits of them; default: of any library")
+        ->check(CLI::IsMember(mapped(servers(), &Server::name)));
     command
         ->add_option(
             "--sequence", flags->request.sequence,
@@ -216,6 +223,7 @@ std::shared_ptr<ModelFlags> add_model_flags(CLI::App& app) {
                                  "--global-batch",
                                  "--recompute",
                                  "--optimizer-dtype",
+                                 "--server",
                                  "--fsdp",
                                  "--imbalance",
                                  "--draft",

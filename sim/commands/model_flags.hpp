@@ -22,7 +22,7 @@ struct StudyFlags {
 
 /// Which step of which model runs on which machine.
 struct ModelFlags : StudyFlags {
-    std::string config, topology, dtype, phase = "forward", pipeline, all_to_all;
+    std::string config, topology, dtype, phase = "forward", pipeline, all_to_all, server;
     std::int16_t sms = 20;  ///< of DeepEP's normal kernels: the default of deep_ep.Buffer
     std::vector<std::int64_t> tokens{4096};
     std::optional<std::int64_t> layers;

@@ -101,6 +101,7 @@ struct StepShape {
     double accepted = 1;  ///< tokens that a sequence gains in a step, on average: 1 to draft + 1
     std::int64_t chunk =
         0;  ///< decode: tokens of a prompt that a GPU processes in the same step, of `tokens`, too
+    bool rotates_apart = true;  ///< queries and keys are rotated by a kernel of its own, not by attention's
 };
 
 /// Whether each all-reduce is replaced by a reduce-scatter and an all-gather.

@@ -171,6 +171,15 @@ void take_formats(const std::string& dtype, const Machine& machine, StepRequest&
         model.notes.emplace_back("keys and values are read in 8 bits");
 }
 
+bool rotates_apart(const StepShape& shape, const Machine& machine) {
+    if (shape.phase != Phase::decode) return true;
+    const AttentionCall call{.kind = AttentionKind::decode,
+                             .kv_dtype = shape.stored.fp8_caches ? DType::fp8 : output_type(shape.dtype)};
+    const KernelCalibration& fits = machine.calibration.kernels;
+    const std::string fit = attention_fit(fits, call);
+    return !fits.decode.contains(fit) || fit.ends_with(kernel_alone);
+}
+
 bool is_layer_request(const Json& workload) {
     return workload.is_object() && workload.contains("model");
 }

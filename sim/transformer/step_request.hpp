@@ -47,6 +47,10 @@ Model named_model(const std::string& name, const ConfigFolder& folder, Unread un
 /// that is empty. Training computes in bf16 unless `dtype` says otherwise. The model's notes say what was taken.
 void take_formats(const std::string& dtype, const Machine& machine, StepRequest& request, Model& model);
 
+/// Whether a kernel of its own rotates queries and keys. In decode fits to the public tables' operator have it in their
+/// time (kernel_alone).
+bool rotates_apart(const StepShape& shape, const Machine& machine);
+
 /// Tensor parallelism over the GPUs that stages, parts of sequences, data and expert parallelism leave. Where tensor,
 /// experts and data multiply to the number of GPUs, data counts the copies of the experts.
 Parallelism spread_of(const StepRequest& request, int gpus);
