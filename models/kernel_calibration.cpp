@@ -109,10 +109,11 @@ std::string chosen_library(ConfigObject& config, const std::string& key,
 
 KernelCalibration read_kernel_calibration(const ConfigFile& file) {
     ConfigObject config = file.view();
-    KernelCalibration fits{.prefill = read_kernel_group<PrefillParameters>(config, kernel_groups[0]),
-                           .decode = read_kernel_group<DecodeParameters>(config, kernel_groups[1]),
-                           .moe = read_kernel_group<MoeParameters>(config, kernel_groups[2]),
-                           .exchange = read_kernel_group<ExchangeParameters>(config, kernel_groups[3])};
+    KernelCalibration fits;
+    fits.prefill = read_kernel_group<PrefillParameters>(config, kernel_groups[0]);
+    fits.decode = read_kernel_group<DecodeParameters>(config, kernel_groups[1]);
+    fits.moe = read_kernel_group<MoeParameters>(config, kernel_groups[2]);
+    fits.exchange = read_kernel_group<ExchangeParameters>(config, kernel_groups[3]);
     for (const std::string& group : kernel_groups) {
         const Json all = file.json.value(group, Json::object());
         for (const auto& [format, fit] : all.items())
