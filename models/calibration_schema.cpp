@@ -48,10 +48,17 @@ Json calibration_schema() {
         map_schema("Parameters of the GEMM cost model by number format.", {{"enum", dtype_names}}, gemm, 1);
     keys["gemm"] = by_dtype;
     keys["gemm_library"] = name_schema(
-        "Whose kernels run: one of gemm_libraries, where it has the number format, or the mix of all that is gemm.");
+        "Whose kernels run: one of gemm_libraries, where it has the number format, or the mix of all that is gemm; or, of "
+        "several, a library of grouped GEMMs.");
     keys["gemm_libraries"] =
         map_schema("The same as gemm for each kernel library alone, where a table tells them apart.",
                    {{"pattern", keys["gemm_library"]["pattern"]}}, by_dtype, 1);
+    keys["attention_library"] = name_schema(
+        "Whose attention is priced: a library that fits of attention name, where it has the number format. Default: "
+        "those of kernels alone, where there are any.");
+    keys["grouped_library"] = name_schema(
+        "Whose grouped GEMMs are priced: a library that fits of moe name, where it has the number format. Default: "
+        "gemm_library, where it has any, else those of fused layers.");
     for (const std::string& group : calibrated_groups) {
         keys[group] = calibrated_group_schema(group, "fitted");
         keys[group]["required"] = {"provenance"};

@@ -2,7 +2,9 @@
 
 #include <vector>
 
+#include "models/kernel_calibration.hpp"
 #include "sim/core/file_version.hpp"
+#include "sim/core/ranges.hpp"
 #include "sim/topology/derived_values.hpp"
 #include "sim/topology/device.hpp"
 
@@ -23,13 +25,15 @@ std::map<std::string, GemmLibrary> read_gemm_libraries(const ConfigFile& file) {
 
 void choose_gemm_library(const ConfigFile& file, std::map<DType, GemmParameters>& parameters) {
     const std::map<std::string, GemmLibrary> libraries = read_gemm_libraries(file);
-    if (libraries.empty()) return;
     ConfigObject config = file.view();
+    if (!libraries.empty()) config.raw("gemm_library");  // says which is the default
     std::vector<std::string> names{mixed_libraries};
     for (const auto& [name, library] : libraries) names.push_back(name);
-    const std::string& chosen = names[config.choice("gemm_library", names)];
-    if (chosen == mixed_libraries) return;
-    for (const auto& [dtype, own] : libraries.at(chosen)) parameters.insert_or_assign(dtype, own);
+    const std::vector<std::string> grouped = libraries_in(file, kernel_groups[2]);
+    if (grouped.size() > 1) append(names, grouped);  // read_kernel_calibration chooses these
+    const auto chosen = libraries.find(chosen_library(config, "gemm_library", names));
+    if (chosen == libraries.end()) return;
+    for (const auto& [dtype, own] : chosen->second) parameters.insert_or_assign(dtype, own);
 }
 
 std::optional<std::string> library_of_gemms(const ConfigFile& file, DType dtype) {
@@ -60,7 +64,8 @@ std::map<DType, GemmParameters> read_gemm_calibration(const ConfigFile& file) {
         if (config.has(group)) config.raw(group);
     for (const std::string key : {"validation", "measured_on"})  // evidence_of reads them
         if (config.has(key)) config.raw(key);
-    for (const std::string key : {"gemm_library", "gemm_libraries"})  // choose_gemm_library reads them
+    // choose_gemm_library and read_kernel_calibration read them
+    for (const std::string key : {"gemm_library", "gemm_libraries", "attention_library", "grouped_library"})
         if (config.has(key)) config.raw(key);
     ConfigObject gemm = config.object("gemm");
     auto result = read_gemm_parameters(gemm);

@@ -16,6 +16,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SIM = os.environ.get("SIM", str(ROOT / "build" / "release" / "sim"))
 TABLE = ROOT / "traces/published/serving/aggregated.csv"
+SERVERS = {"vllm": "vllm", "sglang": "sglang", "trtllm": "tensorrt_llm"}
 MODELS = {"DeepSeek-R1": "deepseek_v3", "gpt-oss-120b": "gpt_oss_120b", "Llama-3.1-70B": "llama3_70b"}
 
 
@@ -26,12 +27,11 @@ def is_alike(row):
 
 
 def arguments(row):
-    """Of sim model. Weights of gpt-oss are as its config has them; TensorRT-LLM keeps keys and values in 8 bits."""
+    """Of sim model. Weights of gpt-oss are as its config has them."""
     formats = [] if row["model"] == "gpt-oss-120b" else ["--dtype", row["gemm"]]
-    caches = ["--kv-cache-dtype", "fp8"] if row["engine"] == "trtllm" else []
     return ["model", MODELS[row["model"]], "--topology", row["gpu"] + "_8", "--what-if", "topology.gpus_per_node=" + row["tp"],
-            "--tp", row["tp"], "--phase", "serve", "--isl", row["isl"], "--osl", row["osl"], "--concurrency", row["concurrency"],
-            *formats, *caches]
+            "--tp", row["tp"], "--phase", "serve", "--server", SERVERS[row["engine"]], "--isl", row["isl"], "--osl", row["osl"],
+            "--concurrency", row["concurrency"], *formats]
 
 
 def with_prediction(row):

@@ -65,9 +65,9 @@ Json described(const Task& task, const Machine& machine, const CostModels& model
     Json phases = Json::object();
     const auto* copy = std::get_if<CopyWork>(&task.work);
     if (task.by_dma()) {
-        const DeviceSpec::Dma& dma = machine.topology.device().dma;
-        phases["command_us"] = to_microseconds(dma.phases.command);
-        phases["schedule_us"] = to_microseconds(cost.launch.time - dma.phases.command);
+        const Seconds command = machine.topology.device().dma.phases.command;
+        phases["command_us"] = to_microseconds(command);
+        phases["schedule_us"] = to_microseconds(cost.launch.time - command);
     } else {
         phases["launch_us"] = to_microseconds(cost.launch.time);
     }
@@ -144,6 +144,7 @@ double kernel_us(const Work& work, const Machine& machine, const CostModels& mod
 struct KernelPrice {
     double us;
     Evidence evidence;
+    std::string library;
 };
 
 /// A fused MoE layer of a device without a fit: its grouped GEMMs, and bytes of sort, activation and sum.
@@ -175,29 +176,31 @@ double derived_moe_us(const MoeShape& moe, const ExpertRows& rows, const Machine
 /// Kernel time of a row of attention, of grouped GEMMs or of a fused MoE layer.
 KernelPrice kernel_price(const KernelRow& row, const Machine& machine, const CostModels& models) {
     // Without a fit attention is a roofline, and an MoE kernel is made of the device's GEMMs.
-    const auto evidence = [&](KernelTableKind kind, Basis otherwise) {
-        const std::string key = kernel_groups[kernel_group_of(kind)] + "/" + row.format;
+    const KernelCalibration& fits = machine.calibration.kernels;
+    const auto price = [&](double us, KernelTableKind kind, const std::string& fit, Basis otherwise) {
+        const std::string key = kernel_groups[kernel_group_of(kind)] + "/" + fit;
         const Evidence* known = value_at(evidence_of(machine).kernels, key);
-        return known == nullptr ? Evidence{.basis = otherwise} : *known;
+        return KernelPrice{us, known ? *known : Evidence{.basis = otherwise}, fits.library_of(key)};
     };
     if (const auto* call = std::get_if<ExchangeCall>(&row.work)) {
         const ExchangeParameters& fit = exchange_parameters(call->exchange, machine);
-        const bool measured = call->group.nodes <= 2;  // as the tables have
-        return {to_microseconds(estimate_exchange(call->exchange, call->group, fit)),
-                measured ? evidence(KernelTableKind::exchange, Basis::estimate) : Evidence()};
+        KernelPrice all = price(to_microseconds(estimate_exchange(call->exchange, call->group, fit)),
+                                KernelTableKind::exchange, row.format, Basis::estimate);
+        if (call->group.nodes > 2) all.evidence = {};  // more than the tables have
+        return all;
     }
-    if (const auto* call = std::get_if<AttentionCall>(&row.work)) {
-        const bool decode = call->kind == AttentionKind::decode;
-        return {kernel_us(attention_work(*call), machine, models),
-                evidence(decode ? KernelTableKind::decode : KernelTableKind::prefill, Basis::estimate)};
-    }
+    if (const auto* call = std::get_if<AttentionCall>(&row.work))
+        return price(kernel_us(attention_work(*call), machine, models),
+                     call->kind == AttentionKind::decode ? KernelTableKind::decode : KernelTableKind::prefill,
+                     attention_fit(fits, *call), Basis::estimate);
     if (const auto* gemm = std::get_if<GemmShape>(&row.work))
-        return {kernel_us(*gemm, machine, models), evidence(KernelTableKind::grouped, Basis::derived)};
+        return price(kernel_us(*gemm, machine, models), KernelTableKind::grouped,
+                     grouped_fit(fits, gemm->dtype), Basis::derived);
     const auto& moe = std::get<MoeShape>(row.work);
-    const auto* fit = find_fit(machine.calibration.kernels.moe, row.format);
-    return {fit == nullptr ? derived_moe_us(moe, row.rows, machine, models)
-                           : to_microseconds(estimate_moe(moe, row.rows, *fit)),
-            evidence(KernelTableKind::moe, Basis::derived)};
+    const auto* fit = find_fit(fits.moe, row.format);
+    return price(fit ? to_microseconds(estimate_moe(moe, row.rows, *fit))
+                     : derived_moe_us(moe, row.rows, machine, models),
+                 KernelTableKind::moe, row.format, Basis::derived);
 }
 
 /// A table with the columns `added`.
@@ -212,11 +215,10 @@ void print_priced(const CostFlags& flags, const CsvTable& table, PricedTable pri
         for (Json& row : priced.rows) row["what_if"] = remarks.what_if;
     }
     if (flags.format == "json") return print(json_text(priced.rows) + "\n");
-    print(table.with_columns(priced.added, mapped(priced.rows, [&](const Json& row) {
-                                 return mapped(priced.added, [&](const std::string& column) {
-                                     return csv_cell(row.at(column));
-                                 });
-                             })));
+    const auto cells = [&](const Json& row) {
+        return mapped(priced.added, [&](const std::string& column) { return csv_cell(row.at(column)); });
+    };
+    print(table.with_columns(priced.added, mapped(priced.rows, cells)));
 }
 
 /// How sure a price is, for the columns that a table gets.
@@ -227,13 +229,14 @@ void add_confidence(const PricedPart& price, Json& entry) {
 
 PricedTable priced_kernels(const CsvTable& table, KernelTableKind kind, const Machine& machine,
                            const CostModels& models) {
-    PricedTable priced{{"predicted_us", "basis", "error_pct"}, {}};
+    PricedTable priced{{"predicted_us", "library", "basis", "error_pct"}, {}};
     KernelRowReader reader;
     for (std::size_t row = 0; row < table.rows(); ++row) {
         Json& entry = priced.rows.emplace_back(table.row_as_json(row));
         const KernelPrice price = kernel_price(reader.read(table, row, kind), machine, models);
         entry["predicted_us"] = price.us;
-        add_confidence({"", price.evidence}, entry);
+        add_confidence({"", price.evidence, price.library}, entry);
+        entry["library"] = or_null(price.library);
     }
     return priced;
 }
@@ -275,11 +278,8 @@ PricedTable priced_gemms(const CsvTable& table, const CostFlags& flags, const Ma
     PricedTable priced{{"predicted_us", "gemm_library", "basis", "error_pct"}, {}};
     for (std::size_t row = 0; row < table.rows(); ++row) {
         Json& entry = priced.rows.emplace_back(table.row_as_json(row));
-        GemmShape shape;
-        shape.m = table.integer(row, "m");
-        shape.n = table.integer(row, "n");
-        shape.k = table.integer(row, "k");
-        shape.dtype = dtype_named(table.cell(row, "dtype"), table.where(row));
+        GemmShape shape{table.integer(row, "m"), table.integer(row, "n"), table.integer(row, "k"),
+                        dtype_named(table.cell(row, "dtype"), table.where(row))};
         const std::string accumulate = table.has("accumulate") ? table.cell(row, "accumulate") : "0";
         if (accumulate != "0" && accumulate != "1")
             throw UserError(table.where(row) + ": accumulate is '" + accumulate + "', expected 0 or 1");
@@ -292,7 +292,7 @@ PricedTable priced_gemms(const CsvTable& table, const CostFlags& flags, const Ma
     return priced;
 }
 
-/// The one task that is asked for.
+/// The task that is asked for.
 Task task_of(const CostFlags& flags, const Machine& machine) {
     if (!flags.copy.empty()) return copy_task(flags, machine);
     GemmShape shape = parse_shape(flags.gemm, "command line: --gemm");
@@ -317,10 +317,10 @@ void execute(const CostFlags& flags) {
         for (const auto& [key, value] : remarks.what_if.items()) {
             Json others = remarks.what_if;
             others.erase(key);
-            if (times(others) == times(remarks.what_if))
-                remarks.notes.push_back(no_effect_note(key, value, place));
+            if (times(others) != times(remarks.what_if)) continue;
+            remarks.notes.push_back(no_effect_note(key, value, place));
+            spdlog::warn("{}", remarks.notes.back());
         }
-        for (const std::string& note : remarks.notes) spdlog::warn("{}", note);
     };
     if (!flags.from.empty()) {
         const CsvTable table = read_csv_table(flags.from);

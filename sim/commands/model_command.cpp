@@ -1,22 +1,20 @@
 #include <spdlog/spdlog.h>
-#include <cmath>
 #include <memory>
 
 #include "sim/commands/commands.hpp"
 #include "sim/commands/model_flags.hpp"
+#include "sim/commands/model_notes.hpp"
 #include "sim/commands/progress_reporter.hpp"
 #include "sim/commands/scenario_flags.hpp"
 #include "sim/commands/terminal.hpp"
-#include "sim/confidence/evidence.hpp"
 #include "sim/core/output_file.hpp"
 #include "sim/core/ranges.hpp"
 #include "sim/core/shown.hpp"
 #include "sim/report/text_format.hpp"
 #include "sim/run/remarks.hpp"
 #include "sim/run/run.hpp"
-#include "sim/run/steady.hpp"
-#include "sim/transformer/layer.hpp"
 #include "sim/transformer/possible.hpp"
+#include "sim/transformer/server.hpp"
 #include "sim/transformer/step_request.hpp"
 #include "sim/transformer/step_study.hpp"
 #include "sim/transformer/study_report.hpp"
@@ -26,101 +24,6 @@ namespace overlap {
 namespace {
 
 const std::string flags_place = "command line";
-
-/// How attention is priced, if not by a fit to measurements of the device.
-std::string attention_prices(const Model& model, const StepShape& shape, const Machine& machine,
-                             const std::string& device_file) {
-    const bool decode = shape.phase == Phase::decode;
-    if (decode && model.latent())
-        return "latent attention's decode is a roofline, a lower bound: no public table has its kernel";
-    const DType type = output_type(shape.dtype);
-    const AttentionCall call{
-        .kind = decode ? AttentionKind::decode : AttentionKind::prefill, .dtype = type, .kv_dtype = type};
-    const Evidence* found =
-        value_at(evidence_of(machine).kernels,
-                 kernel_groups[decode ? 1 : 0] + "/" + attention_fit(machine.calibration.kernels, call));
-    const std::string& device = machine.topology.device().name;
-    if (found == nullptr)
-        return "attention is a roofline, a lower bound: no table of " + device + " was fitted";
-    if (found->basis == Basis::fitted) return "";
-    return "attention is priced by the fit of another device, scaled by data sheets (sim explain " +
-           device_file + ")";
-}
-
-/// That what a GPU holds is more than it has memory for; empty if it fits.
-std::string memory_note(const Model& model, const std::vector<StepStudy>& steps, const Machine& machine) {
-    Bytes most;
-    for (const StepStudy& step : steps) {
-        Bytes held = least_memory(model, step.shape);
-        if (step.shape.phase == Phase::training) held += kept_activations(model, step.shape);
-        most = std::max(most, held);
-    }
-    const Bytes capacity = machine.topology.device().hbm_capacity;
-    if (most <= capacity) return "";
-    const auto gigabytes = [](Bytes bytes) { return std::to_string(std::llround(bytes.si() * 1e-9)); };
-    const Phase phase = steps.front().shape.phase;
-    return std::string("does not fit: weights") +
-           (phase == Phase::training ? ", gradients, optimiser states and activations"
-            : phase == Phase::decode ? ", keys and values"
-                                     : "") +
-           " take " + gigabytes(most) + " GB a GPU, which has " + gigabytes(capacity);
-}
-
-/// The clock of steps that follow one another, as users run them, if the power of their work is known.
-StepClock clock_of(const ModelFlags& flags, const Machine& machine, std::span<const DType> operands) {
-    if (flags.cool) return StepClock::alone;
-    return no_power_constants(machine, operands).empty() ? StepClock::settled : StepClock::step;
-}
-
-/// What is taken for the GPUs' clock.
-std::string clock_note(const ModelFlags& flags, const Machine& machine, std::span<const DType> operands) {
-    switch (clock_of(flags, machine, operands)) {
-        case StepClock::alone:
-            return "GPUs are cool at the start of each layer";
-        case StepClock::settled:
-            return "clocks have settled at the power limit (--cool: each layer on cool GPUs)";
-        case StepClock::step:
-            break;
-    }
-    return "one step on cool GPUs; of " + machine.topology.device().name + " " +
-           no_power_constants(machine, operands) + ", so a steady state can't be told";
-}
-
-std::vector<std::string> notes_of(const Model& model, const std::vector<StepStudy>& steps,
-                                  const Machine& machine, const std::string& device_file) {
-    std::vector<std::string> notes = model.notes;
-    notes.emplace_back("layers do not overlap with one another");
-    const StepShape& shape = steps.front().shape;
-    if (std::ranges::any_of(model.shapes, [](const LayerShape& layer) { return layer.scan.columns > 0; }))
-        notes.emplace_back(
-            "scans of linear attention, Mamba and convolutions are priced by the memory that they move: a lower bound");
-    if (const std::string much = memory_note(model, steps, machine); !much.empty()) notes.push_back(much);
-    if (const std::string how = attention_prices(model, shape, machine, device_file); !how.empty())
-        notes.push_back(how);
-    if (model.has_experts())
-        notes.push_back(
-            !steps.front().shape.imbalance
-                ? "each token picks its experts at random (--imbalance 0: evenly, 1.2: by a power law)"
-            : steps.front().shape.imbalance == 0
-                ? "tokens go to experts evenly (--imbalance 1.2: by a power law)"
-                : "tokens go to experts by a power law; every GPU is as busy as the busiest");
-    if (shape.draft > 0)
-        notes.push_back("a step verifies " + std::to_string(shape.draft) +
-                        " drafted tokens a sequence, which gains " + plain(shape.accepted) +
-                        " (--accepted); what drafts them is not priced");
-    if (shape.chunk > 0)
-        notes.push_back("beside " + std::to_string(shape.chunk) +
-                        " tokens of a prompt (--mixed), which tokens/s don't count");
-    const bool unpaired =
-        steps.front().shape.spread.gpus > 1 && std::ranges::any_of(steps, [](const StepStudy& step) {
-            return std::ranges::all_of(step.lists, [](const ListStudy& list) {
-                return std::ranges::none_of(list.operators, &OperatorStudy::is_pair);
-            });
-        });
-    if (unpaired)
-        notes.push_back("no GEMM is next to a collective that it depends on: no schedule can cut a pair");
-    return notes;
-}
 
 /// The layer of which the model has most, as a workload file.
 void write_workload(const ModelFlags& flags, const ModelReport& report) {
@@ -192,26 +95,11 @@ ModelReport study_list(const ModelFlags& flags, StudyOptions& options, const Mac
     ModelReport report{{}, machine.topology.name(), machine.topology.device().name, {}, {}};
     report.model.name = list.name;
     const std::vector<DType> operands = mapped(list.gemms(), &GemmShape::dtype);
-    options.clock = clock_of(flags, machine, operands);
+    options.clock = step_clock(flags, machine, operands);
     report.steps.push_back(
         with_library_kernels(options, [&](const StudyOptions& by) { return study(list, by, resolver); }));
     report.notes.push_back(clock_note(flags, machine, operands));
     return report;
-}
-
-/// PyTorch's linear quantises A itself. Where a device has such GEMMs beside those whose A is quantised before,
-/// training takes them, and the note says so.
-void take_training_library(DType dtype, const ConfigFolder& folder, StudyOptions& options, Model& model) {
-    const std::string key = "device.gemm_library", library = "torch_linear";
-    Json& what_if = options.run.what_if;
-    if (what_if.contains(key)) return;
-    const std::optional<ConfigFile> file = folder.machine_files(options.run.topology).calibration;
-    if (!file ||
-        !file->json.contains(Json::json_pointer("/gemm_libraries/" + library + "/" + name_of(dtype))))
-        return;
-    what_if[key] = library;
-    model.notes.push_back("GEMMs in " + name_of(dtype) + " by " + library +
-                          ", which quantises A (--what-if device.gemm_library=mixed: quantised before)");
 }
 
 /// All but the confidence; sets the clock of `options`. `quiet`: without progress.
@@ -220,12 +108,14 @@ ModelReport studied(const ModelFlags& flags, const ConfigFolder& folder, StudyOp
     if (names_list(flags.config, folder))
         return study_list(flags, options,
                           folder.machine(flags.topology, WhatIf(options.run.what_if, flags_place)), resolver);
+    if (!flags.server.empty()) throw UserError(flags_place + ": --server is for --phase serve");
+    if (flags.phase != "training" && contains(flags.given, "--optimizer-dtype"))
+        throw UserError(flags_place + ": --optimizer-dtype is for --phase training");
     Model model = named_model(flags.config, folder, flags.known_part ? Unread::left_out : Unread::refused);
     if (flags.layers) model.layers = *flags.layers;
     const Machine machine = folder.machine(flags.topology, WhatIf(options.run.what_if, flags_place));
     StepRequest request = flags.request;
     request.phase = static_cast<Phase>(place_of(phase_names, flags.phase));
-    request.recompute = static_cast<Recompute>(place_of(recompute_names, flags.recompute));
     if (!flags.pipeline.empty())
         request.pipeline.order = static_cast<PipelineOrder>(place_of(pipeline_order_names, flags.pipeline));
     else if (request.pipeline.chunks > 1)
@@ -236,7 +126,7 @@ ModelReport studied(const ModelFlags& flags, const ConfigFolder& folder, StudyOp
     if (request.pipeline.virtual_stages() > 1 && !request.global_batch)
         throw UserError(flags_place + ": --pp needs --global-batch");
     take_formats(flags.dtype, machine, request, model);
-    if (request.phase == Phase::training) take_training_library(request.dtype, folder, options, model);
+    if (request.phase == Phase::training) take_training_libraries(request.dtype, folder, options, model);
     const Parallelism spread = spread_of(request, machine.topology.gpus());
     std::vector<StepShape> shapes;
     if (request.has_batch())
@@ -248,6 +138,7 @@ ModelReport studied(const ModelFlags& flags, const ConfigFolder& folder, StudyOp
     if (!normal && contains(flags.given, "--sms"))
         throw UserError(flags_place + ": --sms is for --all-to-all deepep");
     for (StepShape& shape : shapes) {
+        shape.rotates_apart = rotates_apart(shape, machine);
         if (!flags.all_to_all.empty()) shape.deepep_sms = normal ? flags.sms : std::int16_t{0};
         require_possible(model, shape, flags_place);
     }
@@ -257,7 +148,7 @@ ModelReport studied(const ModelFlags& flags, const ConfigFolder& folder, StudyOp
         parts += (options.allowed.own_kernels ? 2 : 1) * parts_of(model, shape);
     std::optional<ProgressReporter> progress;
     if (!quiet) options.done = progress.emplace("pairs", parts).counter();
-    options.clock = clock_of(flags, machine, std::array{request.dtype});
+    options.clock = step_clock(flags, machine, std::array{request.dtype});
     for (const StepShape& shape : shapes)
         report.steps.push_back(with_library_kernels(
             options, [&](const StudyOptions& by) { return study(model, shape, by, resolver); }));
@@ -303,8 +194,9 @@ void add_what_if(const ModelFlags& flags, const ConfigFolder& folder, const Stud
 }
 
 void execute_serve(const ModelFlags& flags, const ConfigFolder& folder) {
-    for (const char* one : {"--tokens", "--sequence", "--dp", "--pp", "--cp", "--micro-batch",
-                            "--global-batch", "--recompute", "--fsdp", "--zero", "--mixed"})
+    for (const char* one :
+         {"--tokens", "--sequence", "--dp", "--pp", "--cp", "--micro-batch", "--global-batch", "--recompute",
+          "--optimizer-dtype", "--fsdp", "--zero", "--mixed"})
         if (contains(flags.given, one))
             throw UserError(flags_place + ": " + one +
                             " is not for --phase serve, which has one copy of the model");
@@ -324,8 +216,14 @@ void execute_serve(const ModelFlags& flags, const ConfigFolder& folder) {
                         " copies of the model, --phase serve is for one: a topology of " +
                         std::to_string(spread.tensor) + " GPUs");
     const ServeLoad load = flags.load.value_or(ServeLoad{});
+    ModelFlags served_by = flags;
+    served_by.server.clear();  // from here on its kernels count
+    std::vector<std::string> notes;
+    if (!flags.server.empty())
+        notes.push_back(take_server(*std::ranges::find(servers(), flags.server, &Server::name), machine,
+                                    options, served_by.request));
     const auto report_of = [&](StepShape step) {
-        ModelFlags one = flags;
+        ModelFlags one = served_by;
         one.phase = phase_names[static_cast<std::size_t>(step.phase)];
         one.tokens = {step.tokens};
         one.request.sequence = step.sequence;
@@ -337,7 +235,8 @@ void execute_serve(const ModelFlags& flags, const ConfigFolder& folder) {
         report.confidence = confidence_of(report.steps.front(), options, resolver);
         return report;
     };
-    Served served{load, report_of(decode_of(load, {})), report_of(prefill_of(load, {}))};
+    Served served{load, report_of(decode_of(load, {})), report_of(prefill_of(load, {})), flags.server};
+    append(served.decode.notes, notes);
     served.fitting = fitting_sequences(load, served.decode.model, served.decode.steps.front().shape,
                                        machine.topology.device().hbm_capacity);
     if (served.fitting < load.concurrency)

@@ -2,6 +2,7 @@
 
 #include "sim/commands/scenario_flags.hpp"
 #include "sim/core/ranges.hpp"
+#include "sim/transformer/server.hpp"
 
 namespace overlap {
 
@@ -39,6 +40,12 @@ std::shared_ptr<ModelFlags> add_model_flags(CLI::App& app) {
     add_load("--isl", &ServeLoad::input, "tokens of a prompt; default 1024");
     add_load("--osl", &ServeLoad::output, "tokens of an answer; default 1024");
     add_load("--concurrency", &ServeLoad::concurrency, "sequences at a time; default 1");
+    command
+        ->add_option(
+            "--server", flags->server,
+            "Serve: the engine, vllm, sglang or tensorrt_llm, whose kernels are taken where the device has "
+            "fits of them; default: of any library")
+        ->check(CLI::IsMember(mapped(servers(), &Server::name)));
     command
         ->add_option(
             "--sequence", flags->request.sequence,
@@ -119,11 +126,23 @@ std::shared_ptr<ModelFlags> add_model_flags(CLI::App& app) {
             "Training: sequences of an iteration, instead of --tokens; default: one micro-batch a copy")
         ->check(batches);
     command
-        ->add_option(
-            "--recompute", flags->recompute,
+        ->add_option_function<std::string>(
+            "--recompute",
+            [flags](const std::string& name) {
+                flags->request.recompute = static_cast<Recompute>(place_of(recompute_names, name));
+            },
             "What backward passes compute again instead of keeping it: none, selective (attention), full "
             "(each layer from its input); default none")
         ->check(CLI::IsMember(std::vector<std::string>(recompute_names.begin(), recompute_names.end())));
+    command
+        ->add_option_function<std::string>(
+            "--optimizer-dtype",
+            [flags](const std::string& name) {
+                flags->request.moments = static_cast<DType>(place_of(dtype_names, name));
+            },
+            "Training: both moments of the gradients that Adam keeps, fp32 or bf16 (Megatron's --exp-avg-dtype and "
+            "--exp-avg-sq-dtype); the weights that it changes are in fp32; default fp32")
+        ->check(CLI::IsMember({"fp32", "bf16"}));
     command->add_flag(
         "--fsdp", flags->request.sharded,
         "Data-parallel GPUs share weights, gradients and optimiser states (PyTorch fully_shard, ZeRO-3)");
@@ -203,6 +222,8 @@ std::shared_ptr<ModelFlags> add_model_flags(CLI::App& app) {
                                  "--micro-batch",
                                  "--global-batch",
                                  "--recompute",
+                                 "--optimizer-dtype",
+                                 "--server",
                                  "--fsdp",
                                  "--imbalance",
                                  "--draft",

@@ -12,18 +12,23 @@
 
 namespace overlap {
 
-/// Which step of which model runs on which machine.
-struct ModelFlags {
-    std::string config, topology, dtype, phase = "forward", format = "text", write, html, kernels = "library";
-    std::string pipeline, recompute = "none", all_to_all;
-    std::int16_t sms = 20;  ///< of DeepEP's normal kernels: the default of deep_ep.Buffer
+/// How a step is simulated, and what is written.
+struct StudyFlags {
+    std::string kernels = "library", format = "text", write, html;
     std::vector<std::string> what_if;
+    bool all = false, cool = false;
+    int seeds = 3;
+};
+
+/// Which step of which model runs on which machine.
+struct ModelFlags : StudyFlags {
+    std::string config, topology, dtype, phase = "forward", pipeline, all_to_all, server;
+    std::int16_t sms = 20;  ///< of DeepEP's normal kernels: the default of deep_ep.Buffer
     std::vector<std::int64_t> tokens{4096};
     std::optional<std::int64_t> layers;
     StepRequest request;
     std::optional<ServeLoad> load;  ///< of phase serve
-    bool all = false, cool = false, known_part = false;
-    int seeds = 3;
+    bool known_part = false;
     std::vector<std::string> given;  ///< flags that only models have
 };
 

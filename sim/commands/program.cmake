@@ -23,7 +23,7 @@ add_library(overlap_commands STATIC
     sim/commands/report.cpp
     sim/commands/reproduce_command.cpp
     sim/commands/model_command.cpp
-    sim/commands/model_flags.cpp
+    sim/commands/model_flags.cpp sim/commands/model_notes.cpp
     sim/commands/new_command.cpp
     sim/commands/new_topology.cpp
     sim/commands/other_runs.cpp

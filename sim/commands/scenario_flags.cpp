@@ -144,8 +144,13 @@ void add_what_if_flag(CLI::App& app, std::vector<std::string>& what_ifs) {
     app.add_option_function<std::string>(
         "--library",
         [&what_ifs](const std::string& name) { what_ifs.push_back("device.gemm_library=" + name); },
-        "Whose GEMMs to price, of those that the device's calibration has (gemm_libraries); as --what-if "
-        "device.gemm_library=NAME");
+        "Whose GEMMs to price, of those that the device's calibration has (gemm_libraries, and grouped GEMMs of moe); as "
+        "--what-if device.gemm_library=NAME");
+    app.add_option_function<std::string>(
+        "--attention",
+        [&what_ifs](const std::string& name) { what_ifs.push_back("device.attention_library=" + name); },
+        "Whose attention to price, of those that the device's calibration has (attention_prefill, attention_decode); as "
+        "--what-if device.attention_library=NAME");
 }
 
 void add_host_flags(CLI::App& app, std::string& host, bool& steady) {

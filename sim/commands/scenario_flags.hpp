@@ -36,7 +36,7 @@ struct ScenarioFlags {
 
 /// `--topology`, and `--nodes`, which makes `topology` the name of a cluster.
 CLI::Option* add_topology_flags(CLI::App& app, std::string& topology, const std::string& meaning = "Machine");
-/// `--what-if` and `--library`, into `what_ifs`.
+/// `--what-if`, `--library` and `--attention`, into `what_ifs`.
 void add_what_if_flag(CLI::App& app, std::vector<std::string>& what_ifs);
 /// `--host` and `--steady`: how a workload is run in a program.
 void add_host_flags(CLI::App& app, std::string& host, bool& steady);

@@ -32,7 +32,8 @@ struct Kinds {
         for (TaskId id = 0; id < graph.size(); ++id) {
             const Work& work = graph[id].work;
             if (const auto* gemm = std::get_if<GemmShape>(&work); gemm != nullptr && gemm->groups > 1) {
-                grouped.insert("moe/" + kernel_format(gemm->dtype));
+                grouped.insert(kernel_groups[2] + "/" +
+                               grouped_fit(machine.calibration.kernels, gemm->dtype));
             } else if (const auto* kernel = std::get_if<MemoryBoundWork>(&work)) {
                 const AttentionCall& call = kernel->attention;
                 if (call.sequences > 0)
@@ -147,7 +148,8 @@ std::vector<Priced> prices_in(const PricedRun& run) {
         for (const std::string& key : names) {
             const auto found = known.kernels.find(key);
             all.push_back({{name + " " + key.substr(key.find('/') + 1),
-                            found == known.kernels.end() ? Evidence{.basis = otherwise} : found->second},
+                            found == known.kernels.end() ? Evidence{.basis = otherwise} : found->second,
+                            machine.calibration.kernels.library_of(key)},
                            factor,
                            width});
         }

@@ -72,6 +72,12 @@ bool Candidate::same_choice(const Candidate& other) const {
            algorithm == other.algorithm;
 }
 
+bool AllowedCandidates::has(const Candidate& candidate) const {
+    if (!algorithms.empty() && candidate.schedule == "serial" && !contains(algorithms, candidate.algorithm))
+        return false;
+    return has(candidate.own_kernel(), candidate.agent);
+}
+
 bool AllowedCandidates::has(bool own_kernel, const std::string& agent) const {
     return (agents.empty() || contains(agents, agent)) && (own_kernels || !own_kernel);
 }

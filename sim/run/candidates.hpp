@@ -38,8 +38,10 @@ struct Candidate {
 struct AllowedCandidates {
     std::vector<std::string> agents;  ///< empty: all agents
     bool own_kernels = true;          ///< also those that need a kernel of the user's own
+    /// Whose kernels do whole collectives (Candidate::algorithm); empty: any, and copies
+    std::vector<std::string> algorithms = {};
 
-    bool has(const Candidate& candidate) const { return has(candidate.own_kernel(), candidate.agent); }
+    bool has(const Candidate& candidate) const;
     bool has(bool own_kernel, const std::string& agent) const;
 };
 

@@ -100,7 +100,8 @@ void overlay(ConfigObject& config, ConfigObject& calibration, const std::string&
     if (const std::string of = calibration.text("device"); !device.empty() && of != device)
         calibration.fail("device", "is '" + of + "', expected '" + device + "'");
     // Read by read_gemm_calibration and read_kernel_calibration
-    for (const std::string key : {"gemm", "gemm_library", "gemm_libraries", "validation", "measured_on"})
+    for (const std::string key : {"gemm", "gemm_library", "gemm_libraries", "attention_library",
+                                  "grouped_library", "validation", "measured_on"})
         if (calibration.has(key)) calibration.raw(key);
     for (const std::string& key : kernel_groups)
         if (calibration.has(key)) calibration.raw(key);

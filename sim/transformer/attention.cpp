@@ -273,7 +273,7 @@ std::size_t add_attention(const Model& model, const AttentionShape& a, const Ste
         input = add_gather(step, "attention_gather", model.hidden, norm, list);
         list.add("qkv", list.gemm(rows, made_columns(a, step, heads), model.hidden), {input});
         const Whole rotated = rows * (heads.queries + heads.keys) * a.head_dim;
-        if (a.rotary) list.add("rotary", list.streams(rotated, rotated));
+        if (a.rotary && step.rotates_apart) list.add("rotary", list.streams(rotated, rotated));
     }
     if (step.phase == Phase::decode)
         add_decode(a, step, heads, list);

@@ -79,7 +79,7 @@ private:
     /// also reads the result.
     void of_stream(const std::string& name, const StreamingWork& work) {
         finish_weights();
-        if (step_.recompute == Recompute::selective && work.attention.sequences > 0)
+        if (step_.training.recompute == Recompute::selective && work.attention.sequences > 0)
             chain_ = list_.add(name + "_again", work, {chain_});
         StreamingWork back = work;
         back.read = work.read + (work.flops > Flops() ? 2.0 : 1.0) * work.written;
@@ -99,7 +99,7 @@ private:
     /// which the kernel before that has added to (NVIDIA/TransformerEngine, context_parallel.py: AttnFuncWithCPAndKVP2P).
     void of_ring(const std::string& name, const SendWork& send) {
         SendWork back = to_whom_ = send;
-        back.bytes = (step_.recompute == Recompute::selective ? 3 : 2) * send.bytes;
+        back.bytes = (step_.training.recompute == Recompute::selective ? 3 : 2) * send.bytes;
         std::vector<std::size_t> needs{before_};
         if (ring_) needs.push_back(*ring_);
         ring_ = list_.add(name + "_grad", back, needs);

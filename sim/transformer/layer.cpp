@@ -196,6 +196,25 @@ std::vector<Operator> layer_operators(const Model& model, const StepShape& step,
     return with_weights(step, std::move(list).take(), held_weights(model, step, layer), WeightsOf::neighbour);
 }
 
+namespace {
+
+/// Softmax and cross-entropy of each row's `columns` logits of this GPU: they are read once, and in the backward pass read
+/// and replaced by their gradients, as fused kernels do (a lower bound). Where the vocabulary is spread, the largest logit
+/// of each row, then the sum of the exponentials and the logit of the row's token go through all-reduces in fp32
+/// (NVIDIA/Megatron-LM 0cb4a9c core/fusions/fused_cross_entropy.py).
+void add_loss(const StepShape& step, Whole rows, Whole columns, OperatorList& list) {
+    list.add("loss", list.streams(rows * columns, rows));
+    if (step.spread.tensor == 1) return;
+    const auto sum = [&](const char* name, Whole numbers) {
+        list.add(name, CollectiveWork{CollectiveKind::all_reduce, matrix_size(rows, numbers, DType::fp32),
+                                      DType::fp32, step.spread.tensor_group()});
+    };
+    sum("loss_max", 1);
+    sum("loss_sum", 2);
+}
+
+}  // namespace
+
 std::vector<Operator> head_operators(const Model& model, const StepShape& given) {
     StepShape step = given;
     // Megatron-Core and TransformerEngine's recipes train the layers in a narrow type, not what is around them.
@@ -203,7 +222,12 @@ std::vector<Operator> head_operators(const Model& model, const StepShape& given)
     step.stored = {};
     OperatorList list(step);
     const Whole rows = rows_of(step), norm_rows = norm_rows_of(step);
-    list.add("embedding", list.streams(norm_rows * model.hidden, norm_rows * model.hidden), {});
+    // Megatron-Core (core/tensor_parallel/layers.py, VocabParallelEmbedding): each GPU looks up the tokens of its part of
+    // the vocabulary, and the parts are summed.
+    const bool trains = step.phase == Phase::training;
+    const Whole looked_up = trains ? Whole(rows) : norm_rows;
+    list.add("embedding", list.streams(looked_up * model.hidden, looked_up * model.hidden), {});
+    if (trains) add_reduce(step, "embedding_reduce", model.hidden, list);
     list.add("last_norm", list.streams(norm_rows * model.hidden, norm_rows * model.hidden));
     if (!model.encoder) {
         const Whole columns = share(model.vocabulary, step.spread.tensor);
@@ -216,6 +240,7 @@ std::vector<Operator> head_operators(const Model& model, const StepShape& given)
                                                       false, step.spread.tensor_group()));
         list.add("output", list.gemm(answered, columns, model.hidden));
         if (model.logits_capped) list.add("logits_cap", list.streams(answered * columns, answered * columns));
+        if (trains) add_loss(step, answered, columns, list);
     }
     return with_weights(step, std::move(list).take(), {head_weights(model, step)}, WeightsOf::itself);
 }
@@ -264,7 +289,7 @@ Bytes kept_activations(const Model& model, const StepShape& step) {
     Bytes sum;
     for (const LayerKind& kind : layer_kinds(model)) {
         const double layers = static_cast<double>(kind.count) / step.spread.stages;
-        sum += layers * (step.recompute == Recompute::full
+        sum += layers * (step.training.recompute == Recompute::full
                              ? matrix_size(norm_rows_of(step), model.hidden, output_type(step.dtype))
                              : kept_results(layer_operators(model, forward, kind), step.spread.gpus));
     }
@@ -284,9 +309,8 @@ StageGradients gradients_of_stage(const Model& model, const StepShape& step) {
 }
 
 Bytes least_memory(const Model& model, const StepShape& step) {
-    // Mixed precision with Adam (arXiv 1910.02054, section 3.1): weight and gradient of 2 bytes, and three numbers of
-    // 4.
-    constexpr Bytes states(3 * 4);
+    // Mixed precision with Adam (arXiv 1910.02054, section 3.1): weight and gradient of 2 bytes, and the states.
+    const Bytes states = optimiser_states(step);
     const bool trains = step.phase == Phase::training;
     const Bytes each = trains ? Bytes(2) + gradient + states : element_size(step.dtype);
     const bool stored = step.stored.is_set() && !trains;
@@ -324,7 +348,7 @@ Flops flops_of(const std::vector<Operator>& operators) {
 Flops model_flops(const Model& model, const StepShape& step) {
     StepShape alone = step;
     alone.spread = {};
-    alone.recompute = Recompute::none;
+    alone.training.recompute = Recompute::none;
     Flops sum = flops_of(head_operators(model, alone));
     for (const LayerKind& kind : layer_kinds(model))
         sum += static_cast<double>(kind.count) * flops_of(layer_operators(model, alone, kind));

@@ -11,24 +11,33 @@
 
 namespace overlap {
 
-/// Attention of one layer; `heads` 0: it has none. Latent attention (DeepSeek) has `kv_rank` > 0: queries and keys have
-/// `head_dim` numbers a head, `rope_dim` of them rotated and one for all heads in the keys; values have `value_dim`.
-struct AttentionShape {
-    Whole heads = 0, kv_heads = 0, head_dim = 0, value_dim = 0;
+/// Latent attention (DeepSeek) has `kv_rank` > 0: queries and keys have AttentionShape::head_dim numbers a head, `rope_dim`
+/// of them rotated and one for all heads in the keys.
+struct LatentShape {
     Whole q_rank = 0, kv_rank = 0, rope_dim = 0;
-    Whole window = 0;  ///< tokens that a token attends to; 0: all before it
-    Whole gate = 0;    ///< columns beside those of the queries that scale the result
-    Whole index_heads = 0, index_dim = 0,
-          index_tokens = 0;  ///< what picks the tokens that a token attends to (DeepSeek V3.2)
-    Whole other = 0;         ///< weights that belong to no GEMM: norms of queries and keys, sinks
-    bool causal = true;
-    bool rotary = true;
-    bool makes_keys = true, makes_values = true;  ///< else those of another layer, or the keys themselves
-    bool qkv_bias = false, out_bias = false;
 
     bool latent() const { return kv_rank > 0; }
     /// Columns of the projections into the latents.
     Whole latent_columns() const { return q_rank + kv_rank + rope_dim; }
+    friend bool operator==(const LatentShape&, const LatentShape&) = default;
+};
+
+/// What picks the tokens that a token attends to (DeepSeek V3.2).
+struct IndexerShape {
+    Whole index_heads = 0, index_dim = 0, index_tokens = 0;
+    friend bool operator==(const IndexerShape&, const IndexerShape&) = default;
+};
+
+/// Attention of one layer; `heads` 0: it has none.
+struct AttentionShape : LatentShape, IndexerShape {
+    Whole heads = 0, kv_heads = 0, head_dim = 0, value_dim = 0;
+    Whole window = 0;  ///< tokens that a token attends to; 0: all before it
+    Whole gate = 0;    ///< columns beside those of the queries that scale the result
+    Whole other = 0;   ///< weights that belong to no GEMM: norms of queries and keys, sinks
+    bool causal = true;
+    bool rotary = true;
+    bool makes_keys = true, makes_values = true;  ///< else those of another layer, or the keys themselves
+    bool qkv_bias = false, out_bias = false;
     friend bool operator==(const AttentionShape&, const AttentionShape&) = default;
 };
 
@@ -74,24 +83,29 @@ struct LayerShape {
     friend bool operator==(const LayerShape&, const LayerShape&) = default;
 };
 
-/// A transformer, as a Hugging Face config.json describes it.
-struct Model {
-    std::string name, family;
-    Whole hidden = 0, layers = 0;
-    Whole vocabulary = 0, longest = 0;  ///< longest context, tokens
-    std::vector<LayerShape> shapes;     ///< of the kinds of layers
-    std::vector<std::size_t> shape_of;  ///< by layer, in turns
-    bool gated = true;                  ///< the MLP multiplies two projections
-    Whole norm_terms = 1;  ///< weights for each number that is normalised: LayerNorm has a bias, too
-    Whole around = 0;      ///< weights around the layers besides embedding, last norm and output projection
+/// What a model has around its layers.
+struct HeadShape {
+    Whole vocabulary = 0;
+    Whole around = 0;  ///< weights besides embedding, last norm and output projection
     bool last_norm = true;
     bool logits_capped = false;  ///< of the output projection, by a kernel (tanh)
     bool tied = false;           ///< the output projection is the embedding
     bool head_bias = false;
-    bool encoder = false;            ///< BERT: no output projection, a norm of the embeddings, a pooler
-    Whole embedding_width = 0;       ///< numbers of a token in the embedding, mostly `hidden`
-    Whole learned_rows = 0;          ///< of embeddings of positions and of types of tokens
-    WeightFormat stored;             ///< weights of the published files
+    bool encoder = false;       ///< BERT: no output projection, a norm of the embeddings, a pooler
+    Whole embedding_width = 0;  ///< numbers of a token in the embedding, mostly Model::hidden
+    Whole learned_rows = 0;     ///< of embeddings of positions and of types of tokens
+};
+
+/// A transformer, as a Hugging Face config.json describes it.
+struct Model : HeadShape {
+    std::string name, family;
+    Whole hidden = 0, layers = 0;
+    Whole longest = 0;                  ///< longest context, tokens
+    std::vector<LayerShape> shapes;     ///< of the kinds of layers
+    std::vector<std::size_t> shape_of;  ///< by layer, in turns
+    bool gated = true;                  ///< the MLP multiplies two projections
+    Whole norm_terms = 1;  ///< weights for each number that is normalised: LayerNorm has a bias, too
+    WeightFormat stored;   ///< weights of the published files
     std::vector<std::string> notes;  ///< what of the file is not read, and what was taken instead
 
     /// Whether any layer has experts, or attention through latents.

@@ -58,7 +58,8 @@ void require_exchange(const Model& model, const StepShape& step, const std::stri
 void require_iteration(const Model& model, const StepShape& step, const std::string& where) {
     const Pipeline& pipeline = step.pipeline;
     const auto number = [](std::int64_t value) { return std::to_string(value); };
-    if (step.phase != Phase::training && (!pipeline.is_trivial() || step.recompute != Recompute::none))
+    if (step.phase != Phase::training &&
+        (!pipeline.is_trivial() || step.training.recompute != Recompute::none))
         throw UserError(where +
                         ": --pp, --micro-batch, --global-batch and --recompute need --phase training");
     if (pipeline.virtual_stages() > model.layers)

@@ -94,6 +94,7 @@ std::string to_text(const Served& served) {
 Json to_json(const Served& served) {
     Json json = to_json(served.decode);
     json["phase"] = "serve";
+    if (!served.server.empty()) json["server"] = served.server;
     json.update({{"input_tokens", served.load.input},
                  {"output_tokens", served.load.output},
                  {"concurrency", served.load.concurrency},

@@ -21,6 +21,7 @@ StepShape prefill_of(const ServeLoad& load, StepShape step);
 struct Served {
     ServeLoad load;
     ModelReport decode, prefill;
+    std::string server = {};   ///< its engine's name; empty: any
     std::int64_t fitting = 0;  ///< sequences of input + output tokens that the memory of a GPU holds
 };
 

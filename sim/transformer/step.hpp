@@ -69,6 +69,15 @@ private:
     }
 };
 
+/// What only training has.
+struct Training {
+    Recompute recompute = Recompute::none;
+    /// Of both moments that Adam keeps of a gradient: fp32, or bf16 (Megatron-Core's --exp-avg-dtype, --exp-avg-sq-dtype)
+    DType moments = DType::fp32;
+    bool accumulates = false;  ///< gradients are kept for the next micro-batch: no sums of them, no optimiser
+    bool two_micro_batches = false;  ///< backward passes are of another micro-batch than forward passes
+};
+
 /// Most tokens of a GPU with which DeepEP's low-latency kernels were measured.
 inline constexpr std::int64_t most_low_latency_tokens = 1024;
 
@@ -81,11 +90,8 @@ struct StepShape {
     /// Exponent of the power law by which tokens go to experts; 0: evenly; none: each token's at random.
     std::optional<double> imbalance = {};
     WeightFormat stored = {};  ///< of the layers' weights in memory, and of caches, in inference
-    Recompute recompute = Recompute::none;
-    Pipeline pipeline = {};    ///< `tokens` are those of one micro-batch of each copy of the model
-    bool accumulates = false;  ///< gradients are kept for the next micro-batch: no sums of them, no optimiser
-    bool two_micro_batches =
-        false;  ///< the backward pass is that of another micro-batch than the forward pass
+    Training training = {};
+    Pipeline pipeline = {};  ///< `tokens` are those of one micro-batch of each copy of the model
     /// All-to-alls of experts by DeepEP's normal kernels on so many SMs, or its low-latency kernels (0); none: as
     /// schedules have them
     std::optional<std::int16_t> deepep_sms = {};
@@ -95,6 +101,7 @@ struct StepShape {
     double accepted = 1;  ///< tokens that a sequence gains in a step, on average: 1 to draft + 1
     /// Decode: tokens of a prompt that a GPU processes in the same step; `tokens` counts them, too.
     std::int64_t chunk = 0;
+    bool rotates_apart = true;  ///< queries and keys are rotated by a kernel of its own, not by attention's
 };
 
 /// Whether each all-reduce is replaced by a reduce-scatter and an all-gather.

@@ -101,7 +101,8 @@ Parallelism spread_of(const StepRequest& request, int gpus) {
 StepShape step_of(const StepRequest& request, const Model& model, const Parallelism& spread,
                   std::int64_t tokens) {
     StepShape step{request.phase, tokens, 0, request.dtype, spread, request.imbalance, request.stored};
-    step.recompute = request.recompute;
+    step.training.recompute = request.recompute;
+    step.training.moments = request.moments;
     step.pipeline = request.pipeline;
     step.draft = request.draft;
     step.chunk = request.mixed;
@@ -168,6 +169,15 @@ void take_formats(const std::string& dtype, const Machine& machine, StepRequest&
         request.caches == "fp8" || (request.caches == "auto" && model.stored.fp8_caches);
     if (request.stored.fp8_caches && request.phase == Phase::decode)
         model.notes.emplace_back("keys and values are read in 8 bits");
+}
+
+bool rotates_apart(const StepShape& shape, const Machine& machine) {
+    if (shape.phase != Phase::decode) return true;
+    const AttentionCall call{.kind = AttentionKind::decode,
+                             .kv_dtype = shape.stored.fp8_caches ? DType::fp8 : output_type(shape.dtype)};
+    const KernelCalibration& fits = machine.calibration.kernels;
+    const std::string fit = attention_fit(fits, call);
+    return !fits.decode.contains(fit) || fit.ends_with(kernel_alone);
 }
 
 bool is_layer_request(const Json& workload) {

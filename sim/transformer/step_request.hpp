@@ -8,21 +8,26 @@
 
 namespace overlap {
 
+/// Degrees of parallelism as a user asks for them; what is not set follows from the number of GPUs.
+struct SpreadRequest {
+    std::optional<int> tensor, experts, data;
+    bool sequence_parallel = false, sharded = false;
+    int context = 1;
+    ContextExchange exchange = ContextExchange::all_gather;
+    Zero zero = Zero::none;
+    Pipeline pipeline = {};  ///< its number of micro-batches follows from StepRequest
+};
+
 /// A step as a user asks for it; what is not set follows from the model and the number of GPUs.
-struct StepRequest {
+struct StepRequest : SpreadRequest {
     Phase phase = Phase::forward;
     DType dtype = DType::bf16;
     WeightFormat stored = {};
     std::string caches = "auto";  ///< auto: as the model's quantization_config says; or fp8, bf16
     std::optional<std::int64_t> sequence;
-    std::optional<int> tensor, experts, data;
-    bool sequence_parallel = false, sharded = false;
     std::optional<double> imbalance;
-    int context = 1;
-    ContextExchange exchange = ContextExchange::all_gather;
-    Zero zero = Zero::none;
-    Pipeline pipeline = {};  ///< its number of micro-batches follows from the two below
     Recompute recompute = Recompute::none;
+    DType moments = DType::fp32;                            ///< see Training
     std::optional<std::int64_t> micro_batch, global_batch;  ///< sequences
     std::int64_t draft = 0, mixed = 0;                      ///< see StepShape::draft and ::chunk
     std::optional<double> accepted;                         ///< default: all that is drafted
@@ -41,6 +46,10 @@ Model named_model(const std::string& name, const ConfigFolder& folder, Unread un
 /// Sets the formats of operands and stored weights by `dtype` (of --dtype), or by what the model's files have where
 /// that is empty. Training computes in bf16 unless `dtype` says otherwise. The model's notes say what was taken.
 void take_formats(const std::string& dtype, const Machine& machine, StepRequest& request, Model& model);
+
+/// Whether a kernel of its own rotates queries and keys. In decode fits to the public tables' operator have it in their
+/// time (kernel_alone).
+bool rotates_apart(const StepShape& shape, const Machine& machine);
 
 /// Tensor parallelism over the GPUs that stages, parts of sequences, data and expert parallelism leave. Where tensor,
 /// experts and data multiply to the number of GPUs, data counts the copies of the experts.

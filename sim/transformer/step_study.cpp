@@ -94,13 +94,13 @@ PassLists passes_of(const Model& model, const StepShape& step, const StudyOption
                     Resolver& resolver) {
     StepShape forward = step, both = step;
     forward.phase = Phase::forward;
-    both.accumulates = true;
+    both.training.accumulates = true;
     // How often a GPU runs them. Forward passes are parts of the others.
     const auto lists = [&](const StepShape& shape, const std::string& suffix, std::int64_t times) {
         std::vector<ListStudy> all = lists_of(model, shape);
         for (ListStudy& list : all) {
             list.name += suffix;
-            if (shape.two_micro_batches) list.workload.list_order = ListOrder::data;
+            if (shape.training.two_micro_batches) list.workload.list_order = ListOrder::data;
             list.count = times * share(list.count, step.spread.stages);
         }
         return all;
@@ -111,7 +111,7 @@ PassLists passes_of(const Model& model, const StepShape& step, const StudyOption
     append(all, lists(step, " of last micro-batch", last));
     const auto part = static_cast<std::ptrdiff_t>(all.size() / 3);
     if (step.pipeline.order == PipelineOrder::dualpipe) {
-        both.two_micro_batches = true;
+        both.training.two_micro_batches = true;
         append(all, lists(both, " of two micro-batches", together));
     }
     all = simulated(std::move(all), options, resolver);

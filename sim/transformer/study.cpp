@@ -101,9 +101,11 @@ private:
             candidates.push_back({"serial", 0, agent, transfer, ""});
         for (const Candidate& one : library_candidates(list.workload, copies.machine->topology))
             if (one.schedule == "serial") candidates.push_back(one);
+        // A list without collectives of a node has none of the kernels that do them.
+        const auto is_allowed = [&](const Candidate& one) { return options_.allowed.has(one); };
+        if (std::ranges::any_of(candidates, is_allowed)) std::erase_if(candidates, std::not_fn(is_allowed));
         std::string refusal;
         for (const Candidate& candidate : candidates) {
-            if (!options_.allowed.has(candidate)) continue;
             try {
                 const Scenario scenario = with_candidate(copies, candidate);
                 const Seconds makespan = makespan_of(scenario);

@@ -152,11 +152,13 @@ Json to_json(const ModelReport& report) {
                      {"pp", shape.spread.stages},
                      {"cp", shape.spread.context},
                      {"dp", shape.spread.data / shape.spread.context},
-                     {"recompute", recompute_names[static_cast<std::size_t>(shape.recompute)]},
+                     {"recompute", recompute_names[static_cast<std::size_t>(shape.training.recompute)]},
                      {"sequence_parallel", shape.spread.sequence},
                      {"fsdp", shape.spread.sharded}});
     if (shape.spread.context > 1)
         json["cp_comm_type"] = context_exchange_names[static_cast<std::size_t>(shape.spread.exchange)];
+    if (!report.is_list() && shape.phase == Phase::training)
+        json["optimizer_dtype"] = name_of(shape.training.moments);
     if (shape.spread.zero != Zero::none) json["zero"] = static_cast<int>(shape.spread.zero);
     json["gemm_library"] = or_null(library);
     json["confidence"] = to_json(report.confidence);

@@ -3,11 +3,10 @@
 namespace overlap {
 namespace {
 
-// Adam in mixed precision (arXiv 1910.02054, section 3.1): weight, momentum and variance in fp32 are read and written,
-// a gradient of 2 bytes read, a weight of 2 bytes written.
-constexpr Bytes adam_reads(3 * 4 + 2), adam_writes(3 * 4 + 2), gradient_size(2);
-// Adam on a shard of the weights: gradients are fp32, and the next gather makes the 2-byte copy that computes.
-constexpr Bytes shard_adam_reads(4 * 4), shard_adam_writes(3 * 4), master_size(4);
+// Adam in mixed precision (arXiv 1910.02054, section 3.1): a weight in fp32 and the states are read and written, a gradient
+// of 2 bytes read, a weight of 2 bytes written. On a shard of the weights gradients are fp32, and the next gather makes the
+// 2-byte copy that computes.
+constexpr Bytes gradient_size(2), master_size(4);
 
 // Sharded weights, as PyTorch's fully_shard runs them (pytorch/pytorch 010ae4a torch/distributed/fsdp/_fully_shard/
 // _fsdp_collectives.py):
@@ -19,7 +18,11 @@ constexpr Bytes shard_adam_reads(4 * 4), shard_adam_writes(3 * 4), master_size(4
 class Weights {
 public:
     Weights(const StepShape& step, const std::vector<HeldWeights>& held, OperatorList& list)
-        : held_(held), list_(list), trains_(step.phase == Phase::training), type_(output_type(step.dtype)) {}
+        : held_(held),
+          list_(list),
+          trains_(step.phase == Phase::training),
+          type_(output_type(step.dtype)),
+          states_(optimiser_states(step)) {}
 
     /// Gathers shards after `needs`; returns the gathers.
     std::vector<std::size_t> gather(const std::string& when, const std::vector<std::size_t>& needs) {
@@ -73,7 +76,8 @@ public:
     void add_adam(bool splits) {
         double count = 0;
         for (const HeldWeights& weights : held_) count += weights.count / (splits ? weights.copies : 1);
-        list_.add("adam", StreamingWork{count * adam_reads, count * adam_writes});
+        list_.add("adam",
+                  StreamingWork{count * (states_ + gradient_size), count * (states_ + gradient_size)});
     }
 
     void add_shard_adam(const std::vector<std::size_t>& sums) {
@@ -89,7 +93,7 @@ public:
                                 StreamingWork{shard * size(), shard * master_size}, {sum, list_.last()});
         }
         if (needs.empty()) needs = {list_.last()};
-        list_.add("adam", StreamingWork{count * shard_adam_reads, count * shard_adam_writes}, needs);
+        list_.add("adam", StreamingWork{count * (states_ + master_size), count * states_}, needs);
     }
 
 private:
@@ -109,7 +113,8 @@ private:
     const std::vector<HeldWeights>& held_;
     OperatorList& list_;
     bool trains_;
-    DType type_;  ///< of gathered weights and reduced gradients
+    DType type_;    ///< of gathered weights and reduced gradients
+    Bytes states_;  ///< of a weight
 };
 
 void add_all(const std::vector<Operator>& operators, OperatorList& list, const std::string& again = "") {
@@ -131,7 +136,7 @@ std::vector<Operator> with_weights(const StepShape& step, std::vector<Operator> 
     const bool trains = step.phase == Phase::training, splits = step.spread.zero != Zero::none;
     std::vector<std::size_t> gathers;
     if (sharded) gathers = held.gather("", {});
-    if (trains && splits && !step.accumulates) held.gather_updated();
+    if (trains && splits && !step.training.accumulates) held.gather_updated();
     if (sharded && !of_neighbour) held.copy_out("", gathers);
     const std::size_t first = list.operators().size();
     add_all(forward, list);
@@ -144,11 +149,11 @@ std::vector<Operator> with_weights(const StepShape& step, std::vector<Operator> 
     if (sharded && of_neighbour) {
         sums = held.reduce(CollectiveKind::reduce_scatter, {last});
         gathers = held.gather("backward_", {last});
-    } else if (!sharded && (!step.accumulates || step.spread.zero == Zero::gradients)) {
+    } else if (!sharded && (!step.training.accumulates || step.spread.zero == Zero::gradients)) {
         held.reduce(splits ? CollectiveKind::reduce_scatter : CollectiveKind::all_reduce, {last});
     }
     std::size_t after = last;
-    if (step.recompute == Recompute::full && of_neighbour) {
+    if (step.training.recompute == Recompute::full && of_neighbour) {
         const std::size_t again = list.operators().size();
         add_all(forward, list, "_again");
         list.require(again, last);
@@ -158,8 +163,8 @@ std::vector<Operator> with_weights(const StepShape& step, std::vector<Operator> 
     if (sharded) held.copy_gradients_in();
     if (sharded && of_neighbour) held.copy_out("backward_", gathers);
     if (sharded && !of_neighbour) sums = held.reduce(CollectiveKind::reduce_scatter, {list.last()});
-    if (step.two_micro_batches) list.separate(first, end);
-    if (step.accumulates) return std::move(list).take();
+    if (step.training.two_micro_batches) list.separate(first, end);
+    if (step.training.accumulates) return std::move(list).take();
     if (sharded)
         held.add_shard_adam(sums);
     else

@@ -4,6 +4,11 @@
 
 namespace overlap {
 
+/// Bytes of a weight that Adam keeps and changes: the weight in fp32, and two moments of its gradient.
+constexpr Bytes optimiser_states(const StepShape& step) {
+    return element_size(DType::fp32) + 2.0 * element_size(step.training.moments);
+}
+
 /// Weights of a list that one GPU multiplies with. The GPUs of a group hold the same ones, or with
 /// Parallelism::sharded each a share of them.
 struct HeldWeights {

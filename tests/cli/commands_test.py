@@ -2,6 +2,7 @@
 import csv
 import io
 import json
+import statistics
 
 from sim_case import EVERY_CASE, ROOT, SMALL, SimTestCase, without_clock
 
@@ -103,6 +104,51 @@ class CostOfTable(SimTestCase):
                           for row in of_csv], of_json)
         self.assertEqual({row["gemm_library"] for row in of_json}, {"cuBLASLt 13.1.0"})
         self.assertEqual([row["id"] for row in of_json], ["large", "small", "middle"])
+
+
+class CostOfLibraries(SimTestCase):
+    def rows(self, table, *args, device="h200"):
+        return json.loads(self.output("cost", "--device", device, "--from", str(table), "--format", "json", *args))
+
+    def test_grouped_gemms(self):
+        table = ROOT / "traces/h200_1/grouped/torch.csv"
+
+        def errors(*args):
+            rows = self.rows(table, *args)
+            self.assertEqual(len({row["library"] for row in rows}), 1)
+            return rows[0]["library"], statistics.mean(abs(row["predicted_us"] / float(row["us"]) - 1) for row in rows)
+
+        library, error = errors("--library", "torch")
+        self.assertEqual(library, "torch")
+        self.assertLess(error, 0.06)
+        self.assertEqual(self.rows(table, "--library", "torch"), [
+            {**row, "what_if": {"device.gemm_library": "torch"}}
+            for row in self.rows(table, "--what-if", "device.grouped_library=torch")
+            for row in [{key: value for key, value in row.items() if key != "what_if"}]])
+        library, error = errors()
+        self.assertEqual(library, "tensorrt_llm")
+        self.assertGreater(error, 0.2)
+
+    def test_attention(self):
+        table = self.file("decode.csv", "kv_dtype,batch,context,heads,kv_heads,head_dim\nbf16,16,8192,8,1,128\nfp8,16,8192,8,1,128\n")
+        default, operator = self.rows(table), self.rows(table, "--attention", "tensorrt_llm")
+        self.assertEqual([[row["library"] for row in rows] for rows in (default, operator)],
+                         [["cudnn", "tensorrt_llm"], ["tensorrt_llm"] * 2])  # fp8 has one fit
+        self.assertNotEqual(default[0]["predicted_us"], operator[0]["predicted_us"])
+        self.assertEqual(default[1]["predicted_us"], operator[1]["predicted_us"])
+        prefill = self.file("prefill.csv", "dtype,kv_dtype,batch,tokens,heads,kv_heads,head_dim\nbf16,bf16,1,4096,8,1,128\n")
+        for device, name in (("b200", "tensorrt_llm"), ("mi300x", "primus_turbo")):
+            self.assertEqual(self.rows(prefill, device=device)[0]["library"], name)
+        done = self.sim("cost", "--device", "h200", "--from", prefill, "--format", "json", "--attention", "cudnn")
+        self.assertIn("device.attention_library=cudnn: changes nothing", done.stderr)
+
+    def test_unknown_names(self):
+        for flags, message in (
+                (["--library", "torhc"], "/gemm_library: is 'torhc' (did you mean 'torch'? allowed: mixed, tensorrt_llm, torch)"),
+                (["--attention", "flash"], "/attention_library: is 'flash' (allowed: cudnn, tensorrt_llm)"),
+                (["--what-if", "device.grouped_library=x"], "/grouped_library: is 'x' (allowed: tensorrt_llm, torch)")):
+            self.assert_refused(["cost", "--device", "h200", "--gemm", "512x512x512", *flags], message)
+        self.assert_refused(["cost", "--device", "mi250x", "--gemm", "512x512x512", "--library", "asm"], "(allowed: mixed)")
 
 
 class CostOfExchanges(SimTestCase):

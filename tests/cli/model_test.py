@@ -211,6 +211,35 @@ class ModelSteps(SimTestCase):
         self.assertFalse(any(one["own_kernel"] for one in pairs))
         self.assertNotIn("own kernel", self.output(*args))
 
+    def test_whose_grouped_gemms_and_attention(self):
+        model = ["model", "mixtral_8x7b", "--topology", "h200_8", "--layers", "2", "--tokens", "32768"]
+
+        def libraries(*args):
+            parts = self.report(*model, *args)["confidence"]["parts"]
+            return {part["name"].rsplit("_", 1)[0]: part["library"] for part in parts if part["name"].startswith(("grouped", "attention"))}
+
+        served = {"grouped GEMM bf16": "tensorrt_llm", "attention bf16": "cudnn"}
+        self.assertEqual(libraries(), served)
+        self.assertEqual(libraries("--library", "torch"), {**served, "grouped GEMM bf16": "torch"})
+        self.assertEqual(libraries("--attention", "tensorrt_llm")["attention bf16"], "tensorrt_llm")
+        # PyTorch trains by its own grouped GEMMs.
+        trained = self.report(*model, "--phase", "training")
+        self.assertIn("grouped GEMM bf16_torch", [part["name"] for part in trained["confidence"]["parts"]])
+        self.assertIn("experts' GEMMs by torch", "\n".join(trained["notes"]))
+        mixed = self.report(*model, "--phase", "training", "--library", "mixed")
+        self.assertIn("grouped GEMM bf16", [part["name"] for part in mixed["confidence"]["parts"]])
+        self.assertLess(mixed["steps"][0]["serial_us"], trained["steps"][0]["serial_us"])
+
+    def test_moments_in_bf16(self):
+        model = ["model", "llama3_8b", "--topology", "h200_8", "--tp", "1", "--dp", "8", "--tokens", "8192", "--phase", "training"]
+        wide, narrow = (self.report(*model, *args) for args in ((), ("--optimizer-dtype", "bf16")))
+        self.assertEqual((wide["optimizer_dtype"], narrow["optimizer_dtype"]), ("fp32", "bf16"))
+        adam = [next(one["serial_us"] for one in report["steps"][0]["lists"][0]["operators"] if one["name"] == "adam")
+                for report in (wide, narrow)]
+        self.assertAlmostEqual(adam[1] / adam[0], 20 / 28, delta=0.005)  # bytes of a weight
+        self.assert_refused([*model, "--optimizer-dtype", "fp8"], "fp8 not in {fp32,bf16}")
+        self.assert_refused(["model", "llama3_8b", "--topology", "h200_8", "--optimizer-dtype", "bf16"], "is for --phase training")
+
     def test_own_kernels_are_marked_beside_the_librarys_result(self):
         args = [*LLAMA, "--tokens", "8192"]
         library = self.report(*args)["steps"][0]

@@ -33,6 +33,32 @@ class Serving(SimTestCase):
         served = self.result(*MODEL, "--phase", "serve", "--isl", "100000", "--concurrency", "64")
         self.assertIn(f"does not fit: {served['fitting_sequences']} of 64", "\n".join(served["notes"]))
 
+    def test_a_servers_kernels(self):
+        load = ["model", "llama3_8b", "--phase", "serve", "--concurrency", "16"]
+        any_of, llm, vllm = (self.result(*load, "--topology", "h200_2", *server)
+                             for server in ((), ("--server", "tensorrt_llm"), ("--server", "vllm")))
+        self.assertNotIn("server", any_of)
+        self.assertEqual((llm["server"], vllm["server"]), ("tensorrt_llm", "vllm"))
+        # Caches of 8 bits are priced by TensorRT-LLM's operator, which rotates, too.
+        names = [[one["name"] for one in report["steps"]["decode"]["lists"][0]["operators"]] for report in (any_of, llm)]
+        self.assertIn("rotary", names[0])
+        self.assertEqual([name for name in names[0] if name != "rotary"], names[1])
+        self.assertAlmostEqual(llm["fitting_sequences"] / any_of["fitting_sequences"], 2, delta=0.02)
+        self.assertEqual({part["name"]: part["library"] for part in llm["confidence"]["parts"] if "attention" in part["name"]},
+                         {"attention fp8": "tensorrt_llm"})
+        whole = [one["params"].get("algorithm") for one in llm["steps"]["decode"]["lists"][0]["operators"]
+                 if one.get("schedule") == "serial"]
+        self.assertEqual(whole, ["tensorrt_llm"] * 2)
+        self.assertIn("attention, grouped GEMMs, all-reduces (tensorrt_llm, library), 8-bit keys and values are its own",
+                      "\n".join(llm["notes"]))
+        # What the device has no fit of stays at the default, and a note says so.
+        self.assertEqual(vllm["confidence"]["parts"][1]["library"], any_of["confidence"]["parts"][1]["library"])
+        self.assertEqual(vllm["tpot_serial_us"], any_of["tpot_serial_us"])
+        self.assertIn("of its attention, grouped GEMMs, all-reduces there is no fit here", "\n".join(vllm["notes"]))
+        amd = self.result(*load, "--topology", "mi300x_8", "--server", "vllm")
+        self.assertIn("all-reduces (one_shot, two_shot, library) are its own", "\n".join(amd["notes"]))
+        self.assert_refused([*MODEL, "--phase", "serve", "--server", "vlm"], "vlm not in {vllm,sglang,tensorrt_llm}")
+
     def test_mistakes(self):
         for flags, message in [
             (["--phase", "serve", "--tokens", "8"], "--tokens is not for --phase serve"),
@@ -43,10 +69,12 @@ class Serving(SimTestCase):
             (["--phase", "serve", "--html", "page.html"], "writes no file"),
             (["--phase", "serve", "--format", "csv"], "allowed: text, json"),
             (["--phase", "decode", "--concurrency", "8"], "are for --phase serve"),
+            (["--phase", "decode", "--server", "vllm"], "--server is for --phase serve"),
             (["--phase", "serve", "--tp", "1"], "--tp 1 leaves 2 copies of the model"),
         ]:
             self.assert_refused([*MODEL, *flags], message)
         self.assert_refused(["sensitivity", *MODEL, "--phase", "serve"], "prefill or decode")
+        self.assert_refused(["sensitivity", *MODEL, "--phase", "decode", "--server", "vllm"], "--server is for --phase serve")
 
     def decode_step(self, *flags):
         step = self.result(*MODEL, "--phase", "decode", "--sequence", "4096", *flags)["steps"][0]

@@ -146,7 +146,7 @@ TEST_CASE("shared optimisers") {
     CHECK(held(Zero::gradients) == Approx(all * (2 + 14.0 / 4) / 16));
     const auto of = [&](Zero zero, bool accumulates) {
         step.spread.zero = zero;
-        step.accumulates = accumulates;
+        step.training.accumulates = accumulates;
         return layer(step);
     };
     const auto has = [](const std::vector<Operator>& list, const std::string& name) {

@@ -62,7 +62,7 @@ TEST_CASE("passes of both directions together take less") {
     StepShape step{Phase::training, 8192, 8192};
     const LayerKind kind = layer_kinds(model).front();
     const std::vector<Operator> one = layer_operators(model, step, kind);
-    step.two_micro_batches = true;
+    step.training.two_micro_batches = true;
     const std::vector<Operator> separate = layer_operators(model, step, kind);
     REQUIRE(separate.size() == one.size());
     const auto end = std::ranges::find(separate, "residual", &Operator::name) - separate.begin() + 1;
@@ -127,7 +127,7 @@ TEST_CASE("activations under way") {
     const Model model = shipped_model("llama3_8b");
     StepShape step{Phase::training, 8192, 8192};
     const Bytes all = kept_activations(model, step);
-    step.recompute = Recompute::full;
+    step.training.recompute = Recompute::full;
     const Bytes inputs = kept_activations(model, step);
     // A layer's input is 2 bytes for each of 4096 numbers of a token; around the layers it stays the same.
     const double around = 8192.0 * 2 * (2 * 4096 + 128256);
@@ -146,7 +146,7 @@ TEST_CASE("what is computed again") {
     const Model model = shipped_model("llama3_8b");
     StepShape step{Phase::training, 8192, 8192};
     const auto flops = [&](Recompute recompute) {
-        step.recompute = recompute;
+        step.training.recompute = recompute;
         return flops_of(layer_operators(model, step, layer_kinds(model).front())).si();
     };
     StepShape forward_step = step;

@@ -12,6 +12,14 @@ double flops(const std::vector<Operator>& operators) {
     return flops_of(operators).si();
 }
 
+constexpr Parallelism sharded{8, 1, 1, 8, false, true};
+
+/// Bytes that it reads and writes.
+std::pair<double, double> kernel(const std::vector<Operator>& operators, const std::string& name) {
+    const auto& work = std::get<StreamingWork>(called(operators, name).work);
+    return {work.read.si(), work.written.si()};
+}
+
 }  // namespace
 
 TEST_CASE("GEMMs of a layer on one of 8 GPUs, by hand") {
@@ -168,11 +176,7 @@ TEST_CASE("collectives of groups of 8 GPUs, by hand") {
 }
 
 TEST_CASE("bytes of sharded weights of a layer, by hand") {
-    const auto kernel = [](const std::vector<Operator>& operators, const std::string& name) {
-        const auto& work = std::get<StreamingWork>(called(operators, name).work);
-        return std::pair(work.read.si(), work.written.si());
-    };
-    constexpr Parallelism sharded{8, 1, 1, 8, false, true}, both{8, 2, 1, 4, true, true};
+    constexpr Parallelism both{8, 2, 1, 4, true, true};
     const Model llama = shipped_model("llama3_8b");
     const double w = 4096.0 * 6144 + 4096.0 * 4096 + 3 * 4096.0 * 14336 + 2 * 4096;  // 218,112,000
     const auto trained = layer_operators(llama, step_of(Phase::training, 65536, 8192, sharded), false);
@@ -208,6 +212,48 @@ TEST_CASE("bytes of sharded weights of a layer, by hand") {
     const auto head = head_operators(llama, step_of(Phase::training, 65536, 8192, sharded));
     CHECK(collectives_of(head)["parameters_gather"] == bytes("all_gather", 2 * 2 * 128256LL * 4096));
     CHECK(called(head, "embedding").needs == std::vector<std::size_t>{3});
+}
+
+TEST_CASE("loss and embedding of a vocabulary that GPUs share") {
+    // 128256 / 8 = 16032 columns on each GPU, for all 8192 tokens.
+    const Model llama = shipped_model("llama3_70b");
+    const double tokens = 8192, logits = tokens * 16032;
+    const auto trained = head_operators(llama, step_of(Phase::training, 8192, 8192, tensor));
+    CHECK(kernel(trained, "embedding") == std::pair(tokens * 8192 * 2, tokens * 8192 * 2));
+    CHECK(kernel(trained, "loss") == std::pair(logits * 2, tokens * 2));
+    // The gradient of a logit takes its place.
+    CHECK(kernel(trained, "loss_grad") == std::pair(logits * 2 + tokens * 2, logits * 2));
+    auto sums = collectives_of(trained);
+    CHECK(sums["embedding_reduce"] == bytes("all_reduce", 8192LL * 8192 * 2));
+    CHECK(sums["loss_max"] == bytes("all_reduce", 8192LL * 4));
+    CHECK(sums["loss_sum"] == bytes("all_reduce", 8192LL * 2 * 4));
+    // Shares of the tokens are scattered, and their gradients gathered.
+    auto shared = collectives_of(head_operators(llama, step_of(Phase::training, 8192, 8192, sequence)));
+    CHECK(shared["embedding_reduce"] == bytes("reduce_scatter", 8192LL * 8192 * 2));
+    CHECK(shared["embedding_reduce_grad"] == bytes("all_gather", 8192LL * 8192 * 2));
+    // One GPU exchanges nothing; what does not train has no loss.
+    CHECK(collectives_of(head_operators(llama, step_of(Phase::training, 8192, 8192, alone))).empty());
+    for (const Phase phase : {Phase::forward, Phase::prefill, Phase::decode})
+        CHECK(std::ranges::none_of(head_operators(llama, step_of(phase, 8192, 8192, tensor)),
+                                   [](const Operator& op) { return op.name.starts_with("loss"); }));
+}
+
+TEST_CASE("Adam's moments in bf16") {
+    const Model llama = shipped_model("llama3_8b");
+    const double weights = static_cast<double>(layer_parameters(llama, llama.shapes.front()));
+    StepShape step = step_of(Phase::training, 8192, 8192, alone);
+    const auto adam = [&] { return kernel(layer_operators(llama, step, false), "adam"); };
+    // A weight of 4 bytes and two moments of 4 are read and written, a gradient of 2 is read, a weight of 2 written.
+    CHECK(adam() == std::pair(weights * 14, weights * 14));
+    const double wide = least_memory(llama, step).si();
+    step.training.moments = DType::bf16;
+    CHECK(adam() == std::pair(weights * 10, weights * 10));
+    // Weight and gradient of 2 bytes, and 12 or 8.
+    CHECK(least_memory(llama, step).si() == Approx(wide * 12 / 16));
+    // On a shard, whose gradients are in fp32: 4 + 2 · 2 + 4 read, 4 + 2 · 2 written.
+    step.spread = sharded;
+    CHECK(kernel(layer_operators(llama, step, false), "adam") ==
+          std::pair(weights / 8 * 12, weights / 8 * 8));
 }
 
 TEST_CASE("FLOPs of a step, by hand") {

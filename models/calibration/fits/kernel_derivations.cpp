@@ -15,7 +15,8 @@ Json with_those_alone(const Json& calibration, const Json& scaled) {
     Json groups = Json::object();
     for (const auto& [name, group] : scaled.items())
         for (const auto& [format, fit] : group.items()) {
-            if (!format.ends_with(kernel_alone) && !format.ends_with(backward_alone)) continue;
+            const bool of_library = format.ends_with("_" + fit.value("library", ""));
+            if (!of_library && !format.ends_with(kernel_alone) && !format.ends_with(backward_alone)) continue;
             if (!groups.contains(name)) groups[name] = calibration.value(name, Json::object());
             groups[name][format] = fit;
         }

@@ -212,6 +212,7 @@ KernelFitResult calibrate(const KernelSource& source, const std::string& format,
         provenance["left_out"] =
             "shapes whose distributions of tokens differ in efficiency by more than 2.5: the tuner's kernels differ";
     }
+    if (!source.library.empty()) one["library"] = source.library;
     for (const Field<P>& field : P::fixed_fields())
         one[std::string(field.key)] = parameter_entry(field.get(prior.start), prior.fixed_source);
     for (std::size_t i = 0; i < P::fields().size(); ++i) {

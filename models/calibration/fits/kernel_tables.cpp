@@ -81,13 +81,14 @@ void add_backward(std::vector<KernelRow>& rows) {
     }
 }
 
-/// Backward passes of kernels alone get a format, and so a fit, of their own, in which each row is priced as a
-/// forward pass.
-void set_backward_apart(KernelRows& rows) {
+/// Kernels alone get formats, and so fits, of their own: grouped GEMMs by their library, attention by pass, of which
+/// each row is priced as a forward pass.
+void set_alone_apart(KernelRows& rows, const KernelSource& source) {
     std::map<std::string, std::vector<KernelRow>> named;
     for (auto& [format, members] : rows.kept)
         for (KernelRow row : members) {
-            row.format = format + kernel_alone;
+            const bool attends = std::holds_alternative<AttentionCall>(row.work);
+            row.format = format + (attends ? kernel_alone : "_" + source.library);
             named[row.format].push_back(row);
             if (row.backward == Seconds()) continue;
             row.format = format + backward_alone;
@@ -117,7 +118,7 @@ KernelRows read_kernel_rows(const std::filesystem::path& folder, const KernelSou
     if (*kind == KernelTableKind::exchange)
         add_combines(rows);
     else if (source.alone)
-        set_backward_apart(rows);
+        set_alone_apart(rows, source);
     else
         for (auto& [format, members] : rows.kept) add_backward(members);
     if (*kind == KernelTableKind::moe) leave_out(rows, gemms);

@@ -20,7 +20,8 @@ std::vector<InputKey<KernelSource>> keys_of(KernelTableKind kind) {
     using K = KernelSource;
     constexpr Range heads{1, 1024};
     std::vector<InputKey<K>> keys{text_key<K>("file", &K::file, "In the folder of the public data, or in traces/."),
-        text_key<K>("origin", &K::origin, "Where it is from, with its version."), text_key<K>("licence", &K::licence, "Its licence.")};
+        text_key<K>("origin", &K::origin, "Where it is from, with its version."), text_key<K>("licence", &K::licence, "Its licence."),
+        name_key<K>("library", &K::library, "Whose kernels were timed, as --library and --attention name it.").optional()};
     if (kind == KernelTableKind::prefill)
         keys.push_back(field<&K::prior_spread>("prior_spread", "Factor within which priors are correct two times in three.").plain_in({1.1, 100}).optional());
     if (kind == KernelTableKind::decode)
@@ -50,7 +51,7 @@ std::vector<InputKey<Kernels>> kernels_keys() {
         add(kind, false, "", "A public table.");
     add(KernelTableKind::exchange, false, "", "A public table of DeepEP's normal kernels.");
     add(KernelTableKind::exchange, false, "_low_latency", "A public table of DeepEP's low-latency kernels.");
-    for (const KernelTableKind kind : {KernelTableKind::prefill, KernelTableKind::decode})
+    for (const KernelTableKind kind : {KernelTableKind::prefill, KernelTableKind::decode, KernelTableKind::moe})
         add(kind, true, "_alone", "Our own measurements of kernels alone; the file is in traces/.");
     return all;
 }

@@ -14,12 +14,12 @@ struct KernelSource {
     std::string device;
     KernelTableKind kind = KernelTableKind::prefill;
     std::string file = {};  ///< in the folder of the public data, or in traces/
-    std::string origin = {}, licence = {};
+    std::string origin = {}, licence = {}, library = {};
     /// Query heads of a key head from which decode's tensor-core kernel serves, and how the table shows it
     double grouped_from = 2, grouped_to = 32;
     std::string grouped_source = {};
     double prior_spread = 2;  ///< of prefill: how far off priors are, a factor (KernelPrior::spread)
-    /// Measured by us, of kernels alone: its fits have names of their own (kernel_alone)
+    /// Measured by us, of kernels alone: its fits have names of their own (kernel_alone; of grouped GEMMs the library's)
     bool alone = false;
 };
 

@@ -1,0 +1,59 @@
+#include "sim/transformer/server.hpp"
+
+#include <array>
+
+#include "sim/core/ranges.hpp"
+#include "sim/core/shown.hpp"
+
+namespace overlap {
+
+std::span<const Server> servers() {
+    // TensorRT-LLM's quantised checkpoints (ModelOpt) keep keys and values in fp8.
+    static const std::array all{Server{.name = "vllm", .all_reduces = "vLLM"}, Server{.name = "sglang"},
+                                Server{.name = "tensorrt_llm",
+                                       .kernels = "tensorrt_llm",
+                                       .all_reduces = "TensorRT-LLM",
+                                       .fp8_caches = true}};
+    return all;
+}
+
+std::string take_server(const Server& server, const Machine& machine, StudyOptions& options,
+                        StepRequest& request) {
+    std::vector<std::string> known, unknown;
+    const auto take_library = [&](const std::string& what, const std::string& key, std::size_t first,
+                                  std::size_t last) {
+        if (options.run.what_if.contains(key)) return;
+        const auto has = std::ranges::any_of(machine.calibration.kernels.libraries, [&](const auto& fit) {
+            const std::string group = fit.first.substr(0, fit.first.find('/'));
+            return fit.second == server.kernels &&
+                   (group == kernel_groups[first] || group == kernel_groups[last]);
+        });
+        if (has) options.run.what_if[key] = server.kernels;
+        (has ? known : unknown).push_back(what);
+    };
+    take_library("attention", "device.attention_library", 0, 1);
+    take_library("grouped GEMMs", "device.grouped_library", 2, 2);
+    const auto& kernels = machine.topology.device().collective_library.all_reduces;
+    std::vector<std::string> all_reduces;
+    for (const auto& [kernel, measured] : kernels)
+        if (!server.all_reduces.empty() && measured.name.starts_with(server.all_reduces))
+            all_reduces.push_back(name_of(kernel));
+    if (!all_reduces.empty()) {
+        all_reduces.push_back(name_of(CollectiveKernel::library));
+        known.push_back("all-reduces (" + joined(all_reduces) + ")");
+        options.allowed.algorithms = std::move(all_reduces);
+    } else {
+        unknown.emplace_back("all-reduces");
+    }
+    if (server.fp8_caches && request.caches == "auto") {
+        request.caches = "fp8";
+        known.emplace_back("8-bit keys and values");
+    }
+    return "server " + server.name + ": " + (known.empty() ? "" : joined(known) + " are its own; ") +
+           (unknown.empty() ? ""
+                            : "of its " + joined(unknown) +
+                                  " there is no fit here, so those of any library are taken; ") +
+           "its host's time between steps is not known and left out";
+}
+
+}  // namespace overlap
