@@ -145,9 +145,22 @@ std::shared_ptr<ModelFlags> add_model_flags(CLI::App& app) {
                 "All-to-alls of experts by the kernels of DeepEP: deepep, deepep_low_latency; default: by schedules, "
                 "of which some take the vendor's library")
             ->check(CLI::IsMember({"deepep", "deepep_low_latency"}));
-    command->add_option("--sms", flags->sms, "SMs of --all-to-all deepep; default 20")
-        ->check(CLI::Range(2, 1024))
+    const CLI::Range sms(2, 1024);
+    command
+        ->add_option_function<std::string>(
+            "--sms",
+            [flags](const std::string& given) {
+                flags->request.best_sms = given == "best";
+                if (given != "best") flags->sms = static_cast<std::int16_t>(std::stoi(given));
+            },
+            "SMs of --all-to-all deepep, 2 to 1024, or best: of 4, 8, 12 ... 24 those with which the step is "
+            "fastest; default 20")
+        ->check([sms](const std::string& given) { return given == "best" ? "" : sms(given); })
         ->needs(all_to_all);
+    command->add_flag(
+        "--enable-two-batch-overlap", flags->request.two_batches,
+        "Layers whose experts are sent tokens run as two half batches, each beside the all-to-alls of "
+        "the other (the name of SGLang)");
     command->add_flag(
         "--sequence-parallel", flags->request.sequence_parallel,
         "Norms work on shares of the tokens: all-gathers and reduce-scatters instead of all-reduces");
@@ -199,6 +212,7 @@ std::shared_ptr<ModelFlags> add_model_flags(CLI::App& app) {
                                  "--zero",
                                  "--all-to-all",
                                  "--sms",
+                                 "--enable-two-batch-overlap",
                                  "--pipeline",
                                  "--micro-batch",
                                  "--global-batch",

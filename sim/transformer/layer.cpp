@@ -159,8 +159,11 @@ std::vector<LayerKind> layer_kinds(const Model& model) {
     return kinds;
 }
 
-std::vector<Operator> layer_operators(const Model& model, const StepShape& step, const LayerKind& kind) {
+std::vector<Operator> layer_operators(const Model& model, const StepShape& whole, const LayerKind& kind) {
     const LayerShape& layer = kind.shape;
+    StepShape step = whole;
+    step.two_batches = in_two_batches(whole, layer);
+    if (step.two_batches) step.tokens /= 2;
     OperatorList list(step);
     list.cast_operands(step);
     const Whole hidden = norm_rows_of(step) * model.hidden;
@@ -198,6 +201,7 @@ std::vector<Operator> layer_operators(const Model& model, const StepShape& step,
 
 std::vector<Operator> head_operators(const Model& model, const StepShape& given) {
     StepShape step = given;
+    step.two_batches = false;
     // Megatron-Core and TransformerEngine's recipes train the layers in a narrow type, not what is around them.
     if (casts_operands(step)) step.dtype = output_type(step.dtype);
     step.stored = {};
@@ -226,7 +230,8 @@ constexpr Bytes unquantised(2);  // bf16
 constexpr Bytes gradient(2);     // bf16, as their sums are sent
 
 /// What decode keeps of its sequences in a layer: keys and values, or a scan's state.
-Bytes kept_bytes(const Model& model, const StepShape& step, const LayerKind& kind) {
+Bytes kept_bytes(const Model& model, StepShape step, const LayerKind& kind) {
+    step.two_batches = false;
     Bytes sum = kept_state(kind.shape.scan, step);
     for (const Operator& op : layer_operators(model, step, kind))
         if (op.name == "attention" || op.name == "index") sum += std::get<StreamingWork>(op.work).read;
@@ -261,6 +266,7 @@ Bytes kept_results(const std::vector<Operator>& operators, int gpus) {
 Bytes kept_activations(const Model& model, const StepShape& step) {
     StepShape forward = step;
     forward.phase = Phase::forward;
+    forward.two_batches = false;
     Bytes sum;
     for (const LayerKind& kind : layer_kinds(model)) {
         const double layers = static_cast<double>(kind.count) / step.spread.stages;

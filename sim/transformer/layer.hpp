@@ -7,6 +7,10 @@
 
 namespace overlap {
 
+/// Whether a layer runs as two half batches.
+inline bool in_two_batches(const StepShape& step, const LayerShape& layer) {
+    return step.two_batches && step.spread.experts > 1 && layer.of_experts();
+}
 /// The operators of one layer of a kind on each GPU. Training: forward and backward.
 std::vector<Operator> layer_operators(const Model& model, const StepShape& step, const LayerKind& kind);
 /// Embedding, last norm and output projection.

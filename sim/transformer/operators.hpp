@@ -42,6 +42,9 @@ public:
         if (!operators_.empty()) before = {last()};
         return add(name, std::move(work), std::move(before));
     }
+    void add_prefix(const std::string& prefix, std::size_t first, std::size_t end) {
+        for (std::size_t op = first; op < end; ++op) operators_[op].name.insert(0, prefix);
+    }
     /// Lets an operator wait for an earlier one, too.
     void require(std::size_t op, std::size_t earlier) { operators_[op].needs.push_back(earlier); }
     /// Lets those from `end` on wait for none of `first` to `end` − 1.

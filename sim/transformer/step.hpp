@@ -71,6 +71,8 @@ private:
 
 /// Most tokens of a GPU with which DeepEP's low-latency kernels were measured.
 inline constexpr std::int64_t most_low_latency_tokens = 1024;
+/// SMs with which DeepEP's normal kernels were measured.
+inline constexpr std::array<std::int16_t, 6> measured_deepep_sms{4, 8, 12, 16, 20, 24};
 
 struct StepShape {
     Phase phase = Phase::forward;
@@ -86,9 +88,13 @@ struct StepShape {
     bool accumulates = false;  ///< gradients are kept for the next micro-batch: no sums of them, no optimiser
     bool two_micro_batches =
         false;  ///< the backward pass is that of another micro-batch than the forward pass
+    /// Layers whose experts are sent tokens run as two half batches, each beside the all-to-alls of the other (SGLang's
+    /// --enable-two-batch-overlap)
+    bool two_batches = false;
     /// All-to-alls of experts by DeepEP's normal kernels on so many SMs, or its low-latency kernels (0); none: as
     /// schedules have them
     std::optional<std::int16_t> deepep_sms = {};
+    bool best_sms = false;  ///< those of measured_deepep_sms with which the step is fastest
     /// Decode: drafted tokens that each sequence has verified beside its next one (speculative decoding), which `tokens`
     /// has, too
     std::int64_t draft = 0;

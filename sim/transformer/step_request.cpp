@@ -103,6 +103,8 @@ StepShape step_of(const StepRequest& request, const Model& model, const Parallel
     StepShape step{request.phase, tokens, 0, request.dtype, spread, request.imbalance, request.stored};
     step.recompute = request.recompute;
     step.pipeline = request.pipeline;
+    step.two_batches = request.two_batches;
+    step.best_sms = request.best_sms;
     step.draft = request.draft;
     step.chunk = request.mixed;
     step.accepted = request.accepted.value_or(1.0 + static_cast<double>(step.draft));

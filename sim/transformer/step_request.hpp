@@ -16,7 +16,7 @@ struct StepRequest {
     std::string caches = "auto";  ///< auto: as the model's quantization_config says; or fp8, bf16
     std::optional<std::int64_t> sequence;
     std::optional<int> tensor, experts, data;
-    bool sequence_parallel = false, sharded = false;
+    bool sequence_parallel = false, sharded = false, two_batches = false, best_sms = false;
     std::optional<double> imbalance;
     int context = 1;
     ContextExchange exchange = ContextExchange::all_gather;

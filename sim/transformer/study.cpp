@@ -224,8 +224,10 @@ ListStudy list_of(const std::string& name, std::int64_t count, std::vector<Opera
 
 std::vector<ListStudy> lists_of(const Model& model, const StepShape& step) {
     std::vector<ListStudy> lists;
-    for (const LayerKind& kind : layer_kinds(model))
+    for (const LayerKind& kind : layer_kinds(model)) {
         lists.push_back(list_of(kind.name, kind.count, layer_operators(model, step, kind)));
+        if (in_two_batches(step, kind.shape)) lists.back().workload.list_order = ListOrder::data;
+    }
     lists.push_back(list_of("head", 1, head_operators(model, step)));
     return lists;
 }
@@ -239,6 +241,8 @@ std::size_t parts_of(const Model& model, const StepShape& step) {
     std::size_t parts = 0;
     std::size_t passes = step.pipeline.is_trivial() ? 1 : 3;
     if (step.pipeline.order == PipelineOrder::dualpipe) ++passes;
+    if (step.two_batches) passes *= 2;
+    if (step.best_sms) passes *= measured_deepep_sms.size();
     for (const ListStudy& list : lists_of(model, step)) {
         ++parts;
         const auto& operators = std::get<std::vector<Operator>>(list.workload.content);
