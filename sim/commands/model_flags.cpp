@@ -122,7 +122,7 @@ std::shared_ptr<ModelFlags> add_model_flags(CLI::App& app) {
         ->add_option(
             "--recompute", flags->recompute,
             "What backward passes compute again instead of keeping it: none, selective (attention), full "
-            "(each layer from its input); default none")
+            "(each layer from its input), mla_up_proj (queries, keys and values out of latent vectors); default none")
         ->check(CLI::IsMember(std::vector<std::string>(recompute_names.begin(), recompute_names.end())));
     command->add_flag(
         "--fsdp", flags->request.sharded,
@@ -179,6 +179,18 @@ std::shared_ptr<ModelFlags> add_model_flags(CLI::App& app) {
         ->check(CLI::IsMember({"auto", "fp8", "bf16"}));
     command->add_option("--layers", flags->layers, "Number of layers; default: as many as the model has")
         ->check(CLI::Range(std::int64_t{1}, std::int64_t{100'000}));
+    command
+        ->add_option(
+            "--mtp", flags->predicting,
+            "Training: layers behind the last one that predict further tokens (multi-token prediction), with "
+            "an output projection each; default 0")
+        ->check(CLI::Range(std::int64_t{1}, std::int64_t{100}));
+    command
+        ->add_option(
+            "--last-stage-layers", flags->request.pipeline.last_layers,
+            "Layers of the last stage of a pipeline (of its last chunk), without those of --mtp "
+            "(Megatron's --decoder-last-pipeline-num-layers); default: as many as others, or one less")
+        ->check(CLI::Range(std::int64_t{0}, std::int64_t{100'000}));
     command->add_flag("--known-part", flags->known_part,
                       "Read a model without its layers of kinds that are not known, instead of refusing it");
     command
@@ -225,6 +237,8 @@ std::shared_ptr<ModelFlags> add_model_flags(CLI::App& app) {
                                  "--sequence-parallel",
                                  "--dtype",
                                  "--layers",
+                                 "--mtp",
+                                 "--last-stage-layers",
                                  "--known-part",
                                  "--isl",
                                  "--osl",

@@ -20,6 +20,7 @@ struct ModelFlags {
     std::vector<std::string> what_if;
     std::vector<std::int64_t> tokens{4096};
     std::optional<std::int64_t> layers;
+    std::int64_t predicting = 0;
     StepRequest request;
     std::optional<ServeLoad> load;  ///< of phase serve
     bool all = false, cool = false, known_part = false;

@@ -199,7 +199,22 @@ std::vector<Operator> layer_operators(const Model& model, const StepShape& whole
     return with_weights(step, std::move(list).take(), held_weights(model, step, layer), WeightsOf::neighbour);
 }
 
-std::vector<Operator> head_operators(const Model& model, const StepShape& given) {
+namespace {
+
+/// Adds the projection of a result and the next token's embedding, side by side, to the input of a layer that predicts
+/// further tokens. Its columns are spread over `--tp` (Megatron-Core: MultiTokenPredictionLayer, eh_proj).
+void add_projection_of_predictor(const Model& model, const StepShape& step, OperatorList& list) {
+    const Whole both = 2 * norm_rows_of(step) * model.hidden;
+    list.add("predictor_norm", list.streams(both, both));
+    add_gather(step, "predictor_gather", 2 * model.hidden, list.last(), list);
+    list.add("predictor_projection",
+             list.gemm(rows_of(step), share(model.hidden, step.spread.tensor), 2 * model.hidden));
+    if (step.spread.tensor > 1)
+        list.add("predictor_output_gather", list.collective(CollectiveKind::all_gather, rows_of(step),
+                                                            model.hidden, true, step.spread.tensor_group()));
+}
+
+std::vector<Operator> operators_around(const Model& model, const StepShape& given, bool of_predictor) {
     StepShape step = given;
     step.two_batches = false;
     // Megatron-Core and TransformerEngine's recipes train the layers in a narrow type, not what is around them.
@@ -208,6 +223,7 @@ std::vector<Operator> head_operators(const Model& model, const StepShape& given)
     OperatorList list(step);
     const Whole rows = rows_of(step), norm_rows = norm_rows_of(step);
     list.add("embedding", list.streams(norm_rows * model.hidden, norm_rows * model.hidden), {});
+    if (of_predictor) add_projection_of_predictor(model, step, list);
     list.add("last_norm", list.streams(norm_rows * model.hidden, norm_rows * model.hidden));
     if (!model.encoder) {
         const Whole columns = share(model.vocabulary, step.spread.tensor);
@@ -221,7 +237,19 @@ std::vector<Operator> head_operators(const Model& model, const StepShape& given)
         list.add("output", list.gemm(answered, columns, model.hidden));
         if (model.logits_capped) list.add("logits_cap", list.streams(answered * columns, answered * columns));
     }
-    return with_weights(step, std::move(list).take(), {head_weights(model, step)}, WeightsOf::itself);
+    HeldWeights held = head_weights(model, step);
+    if (of_predictor) held.count = static_cast<double>(2 * model.hidden * model.hidden) / step.spread.tensor;
+    return with_weights(step, std::move(list).take(), {held}, WeightsOf::itself);
+}
+
+}  // namespace
+
+std::vector<Operator> head_operators(const Model& model, const StepShape& step) {
+    return operators_around(model, step, false);
+}
+
+std::vector<Operator> predictor_operators(const Model& model, const StepShape& step) {
+    return operators_around(model, step, true);
 }
 
 namespace {
@@ -240,10 +268,11 @@ Bytes kept_bytes(const Model& model, StepShape step, const LayerKind& kind) {
 
 /// Results of the operators of a forward pass that its backward pass reads. Gathered rows are gathered again, and of a sum
 /// over GPUs only the sum is kept.
-Bytes kept_results(const std::vector<Operator>& operators, int gpus) {
+Bytes kept_results(const std::vector<Operator>& operators, int gpus, Recompute recompute) {
     std::vector<Bytes> results;
     for (const Operator& op : operators) {
         Bytes& result = results.emplace_back();
+        if (recompute == Recompute::mla_up_proj && is_up_projection(op.name)) continue;
         if (const auto* gemm = std::get_if<GemmShape>(&op.work))
             result =
                 matrix_size(gemm->m, gemm->n, output_type(gemm->dtype)) * static_cast<double>(gemm->batch);
@@ -270,11 +299,13 @@ Bytes kept_activations(const Model& model, const StepShape& step) {
     Bytes sum;
     for (const LayerKind& kind : layer_kinds(model)) {
         const double layers = static_cast<double>(kind.count) / step.spread.stages;
-        sum += layers * (step.recompute == Recompute::full
-                             ? matrix_size(norm_rows_of(step), model.hidden, output_type(step.dtype))
-                             : kept_results(layer_operators(model, forward, kind), step.spread.gpus));
+        sum += layers *
+               (step.recompute == Recompute::full
+                    ? matrix_size(norm_rows_of(step), model.hidden, output_type(step.dtype))
+                    : kept_results(layer_operators(model, forward, kind), step.spread.gpus, step.recompute));
     }
-    return step.pipeline.in_flight() * sum + kept_results(head_operators(model, forward), step.spread.gpus);
+    return step.pipeline.in_flight() * sum +
+           kept_results(head_operators(model, forward), step.spread.gpus, step.recompute);
 }
 
 StageGradients gradients_of_stage(const Model& model, const StepShape& step) {
@@ -332,6 +363,8 @@ Flops model_flops(const Model& model, const StepShape& step) {
     alone.spread = {};
     alone.recompute = Recompute::none;
     Flops sum = flops_of(head_operators(model, alone));
+    if (model.predicting > 0)
+        sum += static_cast<double>(model.predicting) * flops_of(predictor_operators(model, alone));
     for (const LayerKind& kind : layer_kinds(model))
         sum += static_cast<double>(kind.count) * flops_of(layer_operators(model, alone, kind));
     return static_cast<double>(step.pipeline.micro_batches) * sum;

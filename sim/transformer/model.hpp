@@ -84,6 +84,7 @@ struct Model {
     bool gated = true;                  ///< the MLP multiplies two projections
     Whole norm_terms = 1;  ///< weights for each number that is normalised: LayerNorm has a bias, too
     Whole around = 0;      ///< weights around the layers besides embedding, last norm and output projection
+    Whole predicting = 0;  ///< of `layers`, the last ones, which predict further tokens
     bool last_norm = true;
     bool logits_capped = false;  ///< of the output projection, by a kernel (tanh)
     bool tied = false;           ///< the output projection is the embedding
@@ -98,6 +99,10 @@ struct Model {
     bool has_experts() const;
     bool latent() const;
 };
+
+/// Adds layers that predict further tokens in training (multi-token prediction, arXiv 2412.19437, section 2.2): each is
+/// like the last layer, behind a projection of its result and of the next token's embedding.
+void add_predicting_layers(Model& model, std::int64_t count);
 
 /// Layers that are alike but for the values of their weights.
 struct LayerKind {

@@ -13,6 +13,11 @@ inline bool casts_operands(const StepShape& step) {
     return step.phase == Phase::training && element_size(step.dtype) < element_size(output_type(step.dtype));
 }
 
+/// Whether Recompute::mla_up_proj makes an operator's result again.
+inline bool is_up_projection(const std::string& name) {
+    return name == "queries" || name == "keys_values" || name == "rotary";
+}
+
 /// Builds a list of operators. Each needs the one before, unless its caller names others.
 class OperatorList {
 public:

@@ -64,6 +64,16 @@ void require_iteration(const Model& model, const StepShape& step, const std::str
     if (pipeline.virtual_stages() > model.layers)
         throw UserError(where + ": --pp " + number(pipeline.stages) + " by --vp " + number(pipeline.chunks) +
                         " needs as many layers, " + model.name + " has " + number(model.layers));
+    if (pipeline.last_layers &&
+        (pipeline.stages == 1 || pipeline.directions() == 2 ||
+         model.layers - model.predicting - *pipeline.last_layers < pipeline.virtual_stages() - 1))
+        throw UserError(where + ": --last-stage-layers " + number(*pipeline.last_layers) +
+                        " needs --pp above 1, another order than dualpipe, and a layer for each other stage");
+    if (model.predicting > 0 && (step.phase != Phase::training || model.encoder))
+        throw UserError(where + ": --mtp is for --phase training of models that generate tokens");
+    if (step.recompute == Recompute::mla_up_proj && !model.latent())
+        throw UserError(where + ": --recompute mla_up_proj is for latent attention, which " + model.name +
+                        " does not have (allowed: none, selective, full)");
     const bool interleaved = pipeline.order == PipelineOrder::interleaved;
     if (interleaved != (pipeline.chunks > 1))
         throw UserError(where + ": --pipeline interleaved goes with --vp above 1, and no other order does");

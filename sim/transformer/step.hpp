@@ -22,8 +22,10 @@ inline const std::array<std::string, 4> phase_names{"forward", "training", "pref
 /// What a layer computes again before its backward pass, instead of keeping it (arXiv 2205.05198).
 /// - selective: attention between its two projections.
 /// - full: all, from the layer's input.
-enum class Recompute { none, selective, full };
-inline const std::array<std::string, 3> recompute_names{"none", "selective", "full"};
+/// - mla_up_proj: latent attention's projections out of the latent vectors, and rotation (Megatron-Core's
+///   --recompute-modules mla_up_proj).
+enum class Recompute { none, selective, full, mla_up_proj };
+inline const std::array<std::string, 4> recompute_names{"none", "selective", "full", "mla_up_proj"};
 
 /// How GPUs that share sequences get the keys and values that they attend to (Megatron-Core's cp_comm_type).
 /// - all_gather: all of them, before attention.

@@ -43,11 +43,14 @@ std::vector<StageTimes> stage_times(const Model& model, const Pipeline& pipeline
     const std::vector<std::size_t> kinds = kinds_of_layers(model);
     std::vector<StageTimes> stages;
     auto kind = kinds.begin();
-    for (const std::int64_t layers : layers_of_stages(pipeline, model.layers)) {
+    for (const std::int64_t layers : layers_of_stages(pipeline, model.layers, model.predicting)) {
         StageTimes& stage = stages.emplace_back();
         for (const auto end = kind + layers; kind < end; ++kind) add(lists, *kind, choice, stage);
     }
-    add(lists, lists.both.size() - 1, choice, stages.back());
+    const std::size_t head = lists.both.size() - 1;
+    add(lists, head, choice, stages.back());
+    for (std::int64_t predictor = 0; predictor < model.predicting; ++predictor)
+        add(lists, head - 1, choice, stages.back());
     return stages;
 }
 

@@ -228,6 +228,8 @@ std::vector<ListStudy> lists_of(const Model& model, const StepShape& step) {
         lists.push_back(list_of(kind.name, kind.count, layer_operators(model, step, kind)));
         if (in_two_batches(step, kind.shape)) lists.back().workload.list_order = ListOrder::data;
     }
+    if (model.predicting > 0)
+        lists.push_back(list_of("predictor", model.predicting, predictor_operators(model, step)));
     lists.push_back(list_of("head", 1, head_operators(model, step)));
     return lists;
 }
