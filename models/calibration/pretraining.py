@@ -18,6 +18,12 @@ TABLE = ROOT / "traces/published/training/megatron.csv"
 MODELS = {"LLAMA3_8B": "llama3_8b", "LLAMA3_70B": "llama3_70b", "LLAMA3.1_405B": "llama3_1_405b", "DeepSeekV3": "deepseek_v3"}
 FORMATS = {"BF16": "bf16", "FP8": "fp8", "MXFP8": "fp8", "NVFP4": "fp4"}
 
+# Of all recipes of DeepSeek V3 (NVIDIA-NeMo/Megatron-Bridge 0426418, scripts/performance/configs/deepseek, and 05d003f,
+# src/megatron/bridge/recipes/deepseek/deepseek_v3.py): tokens are sent once to each GPU (HybridEP, as DeepEP here), a layer for further tokens,
+# a distributed optimiser; B200's and H100's compute latent attention's projections again, and have one and no layer beside that one on the last stage.
+DEEPSEEK = ["--all-to-all", "deepep", "--mtp", "1", "--zero", "1", "--recompute", "mla_up_proj"]
+LAST_LAYERS = {"B200": "1", "H100": "0"}
+
 
 def machine(gpu, gpus):
     """Flags of a machine; None without one. GB200's GPUs are of one NVLink domain."""
@@ -40,6 +46,8 @@ def arguments(row):
         given += ["--vp", row["vp"]]
     if row["tp"] != "1":
         given += ["--sequence-parallel"]
+    if row["model"] == "DeepSeekV3":
+        given += [*DEEPSEEK, "--last-stage-layers", LAST_LAYERS[row["gpu"]]]
     return given + (["--fsdp"] if row["fsdp"] != "0" else [])
 
 

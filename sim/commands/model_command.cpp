@@ -113,6 +113,7 @@ ModelReport studied(const ModelFlags& flags, const ConfigFolder& folder, StudyOp
         throw UserError(flags_place + ": --optimizer-dtype is for --phase training");
     Model model = named_model(flags.config, folder, flags.known_part ? Unread::left_out : Unread::refused);
     if (flags.layers) model.layers = *flags.layers;
+    if (flags.predicting > 0) add_predicting_layers(model, flags.predicting);
     const Machine machine = folder.machine(flags.topology, WhatIf(options.run.what_if, flags_place));
     StepRequest request = flags.request;
     request.phase = static_cast<Phase>(place_of(phase_names, flags.phase));

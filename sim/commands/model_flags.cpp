@@ -132,7 +132,7 @@ std::shared_ptr<ModelFlags> add_model_flags(CLI::App& app) {
                 flags->request.recompute = static_cast<Recompute>(place_of(recompute_names, name));
             },
             "What backward passes compute again instead of keeping it: none, selective (attention), full "
-            "(each layer from its input); default none")
+            "(each layer from its input), mla_up_proj (queries, keys and values out of latent vectors); default none")
         ->check(CLI::IsMember(std::vector<std::string>(recompute_names.begin(), recompute_names.end())));
     command
         ->add_option_function<std::string>(
@@ -164,9 +164,22 @@ std::shared_ptr<ModelFlags> add_model_flags(CLI::App& app) {
                 "All-to-alls of experts by the kernels of DeepEP: deepep, deepep_low_latency; default: by schedules, "
                 "of which some take the vendor's library")
             ->check(CLI::IsMember({"deepep", "deepep_low_latency"}));
-    command->add_option("--sms", flags->sms, "SMs of --all-to-all deepep; default 20")
-        ->check(CLI::Range(2, 1024))
+    const CLI::Range sms(2, 1024);
+    command
+        ->add_option_function<std::string>(
+            "--sms",
+            [flags](const std::string& given) {
+                flags->request.best_sms = given == "best";
+                if (given != "best") flags->sms = static_cast<std::int16_t>(std::stoi(given));
+            },
+            "SMs of --all-to-all deepep, 2 to 1024, or best: of 4, 8, 12 ... 24 those with which the step is "
+            "fastest; default 20")
+        ->check([sms](const std::string& given) { return given == "best" ? "" : sms(given); })
         ->needs(all_to_all);
+    command->add_flag(
+        "--enable-two-batch-overlap", flags->request.two_batches,
+        "Layers whose experts are sent tokens run as two half batches, each beside the all-to-alls of "
+        "the other (the name of SGLang)");
     command->add_flag(
         "--sequence-parallel", flags->request.sequence_parallel,
         "Norms work on shares of the tokens: all-gathers and reduce-scatters instead of all-reduces");
@@ -185,6 +198,18 @@ std::shared_ptr<ModelFlags> add_model_flags(CLI::App& app) {
         ->check(CLI::IsMember({"auto", "fp8", "bf16"}));
     command->add_option("--layers", flags->layers, "Number of layers; default: as many as the model has")
         ->check(CLI::Range(std::int64_t{1}, std::int64_t{100'000}));
+    command
+        ->add_option(
+            "--mtp", flags->predicting,
+            "Training: layers behind the last one that predict further tokens (multi-token prediction), with "
+            "an output projection each; default 0")
+        ->check(CLI::Range(std::int64_t{1}, std::int64_t{100}));
+    command
+        ->add_option(
+            "--last-stage-layers", flags->request.pipeline.last_layers,
+            "Layers of the last stage of a pipeline (of its last chunk), without those of --mtp "
+            "(Megatron's --decoder-last-pipeline-num-layers); default: as many as others, or one less")
+        ->check(CLI::Range(std::int64_t{0}, std::int64_t{100'000}));
     command->add_flag("--known-part", flags->known_part,
                       "Read a model without its layers of kinds that are not known, instead of refusing it");
     command
@@ -218,6 +243,7 @@ std::shared_ptr<ModelFlags> add_model_flags(CLI::App& app) {
                                  "--zero",
                                  "--all-to-all",
                                  "--sms",
+                                 "--enable-two-batch-overlap",
                                  "--pipeline",
                                  "--micro-batch",
                                  "--global-batch",
@@ -232,6 +258,8 @@ std::shared_ptr<ModelFlags> add_model_flags(CLI::App& app) {
                                  "--sequence-parallel",
                                  "--dtype",
                                  "--layers",
+                                 "--mtp",
+                                 "--last-stage-layers",
                                  "--known-part",
                                  "--isl",
                                  "--osl",

@@ -26,6 +26,7 @@ struct ModelFlags : StudyFlags {
     std::int16_t sms = 20;  ///< of DeepEP's normal kernels: the default of deep_ep.Buffer
     std::vector<std::int64_t> tokens{4096};
     std::optional<std::int64_t> layers;
+    std::int64_t predicting = 0;
     StepRequest request;
     std::optional<ServeLoad> load;  ///< of phase serve
     bool known_part = false;

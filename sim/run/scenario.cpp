@@ -80,7 +80,7 @@ bool Scenario::needs_own_kernel() const {
 
 bool Scenario::runs_by_data() const {
     if (plan != nullptr) return plan->graph.runs_by_data();
-    return workload.pair() == nullptr && workload.list_order == ListOrder::data && pairs.empty() &&
+    return workload.pair() == nullptr && workload.list_order == ListOrder::data &&
            schedule->takes("algorithm") && !schedule->in_sequence;
 }
 

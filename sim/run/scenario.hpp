@@ -68,8 +68,7 @@ struct Scenario {
     bool enqueued_by_one() const { return host == nullptr || host->is_replay(); }
     /// Whether operators of a list wait for the one before them.
     bool runs_in_sequence() const;
-    /// Whether streams run the first operator whose data are there (ListOrder::data). Schedules that cut pairs go in
-    /// the order of the list: their pieces rely on the order of streams.
+    /// Whether streams run the first operator whose data are there (ListOrder::data).
     bool runs_by_data() const;
     /// Whether its schedule, or one of a list's pairs, needs a kernel of one's own (ScheduleEntry::own_kernel).
     bool needs_own_kernel() const;

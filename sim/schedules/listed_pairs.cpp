@@ -46,7 +46,7 @@ std::optional<Pair> pair_at(std::span<const Operator> operators, std::size_t fir
     const auto* gemm = std::get_if<GemmShape>(&(gemm_first ? before : after).work);
     const auto* collective = std::get_if<CollectiveWork>(&(gemm_first ? after : before).work);
     if (gemm == nullptr || collective == nullptr) return std::nullopt;
-    if (before.is_of_some_ranks() || after.is_of_some_ranks()) return std::nullopt;
+    if (before.ranks != after.ranks) return std::nullopt;
     const Pair pair{collective->kind, *gemm, gemm_first ? Order::gemm_first : Order::collective_first,
                     ShardDim::m};
     const std::string reason =

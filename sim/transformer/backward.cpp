@@ -1,4 +1,5 @@
 #include <optional>
+#include <span>
 #include <utility>
 
 #include "sim/transformer/operators.hpp"
@@ -16,6 +17,7 @@ public:
     }
 
     OperatorList build(std::size_t first, std::size_t end) && {
+        range_ = std::span(forward_).subspan(first, end - first);
         for (std::size_t index = end; index-- > first;) {
             const Operator& op = forward_[index];
             if (const auto* gemm = std::get_if<GemmShape>(&op.work))
@@ -81,6 +83,9 @@ private:
         finish_weights();
         if (step_.training.recompute == Recompute::selective && work.attention.sequences > 0)
             chain_ = list_.add(name + "_again", work, {chain_});
+        if (step_.training.recompute == Recompute::mla_up_proj && name == "attention")
+            for (const Operator& op : range_)
+                if (is_up_projection(op.name)) chain_ = list_.add(op.name + "_again", op.work, {chain_});
         StreamingWork back = work;
         back.read = work.read + (work.flops > Flops() ? 2.0 : 1.0) * work.written;
         back.written = work.read;
@@ -133,6 +138,7 @@ private:
 
     const StepShape& step_;
     std::vector<Operator> forward_;
+    std::span<const Operator> range_;  ///< of `forward_`: whose gradients are made
     OperatorList list_;
     std::size_t chain_;  ///< the operator that makes the newest gradient
     std::optional<Weights> weights_;

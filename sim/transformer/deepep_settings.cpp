@@ -13,8 +13,6 @@
 namespace overlap {
 namespace {
 
-constexpr std::array<std::int16_t, 6> measured_sms{4, 8, 12, 16, 20, 24};
-
 const LayerKind& layer_with_experts(const std::vector<LayerKind>& kinds, const std::string& model) {
     const auto found = std::ranges::max_element(
         kinds, {}, [](const LayerKind& kind) { return kind.shape.of_experts() ? kind.count : 0; });
@@ -22,20 +20,6 @@ const LayerKind& layer_with_experts(const std::vector<LayerKind>& kinds, const s
         throw UserError("command line: --model " + model +
                         " has no experts, between which DeepEP sends tokens");
     return *found;
-}
-
-/// The layer for two half batches: while the tokens of one are sent, the GEMMs of the other run.
-std::vector<Operator> two_batches(const std::vector<Operator>& half) {
-    std::vector<Operator> both;
-    for (const char* suffix : {"_a", "_b"}) {
-        const std::size_t first = both.size();
-        for (Operator op : half) {
-            op.name += suffix;
-            for (std::size_t& need : op.needs) need += first;
-            both.push_back(std::move(op));
-        }
-    }
-    return both;
 }
 
 /// Times of the layer with all-to-alls by one library.
@@ -55,8 +39,8 @@ public:
 
     Seconds in_turn(const StepShape& step) { return time(layer(step), "serial", ListOrder::program); }
     Seconds halves(StepShape step) {
-        step.tokens /= 2;
-        return time(two_batches(layer(step)), "concurrent", ListOrder::data);
+        step.two_batches = true;
+        return time(layer(step), "concurrent", ListOrder::data);
     }
 
 private:
@@ -64,7 +48,7 @@ private:
     /// once to each expert.
     std::vector<Operator> layer(StepShape step) const {
         const bool by_library = !step.deepep_sms;
-        if (by_library) step.deepep_sms = measured_sms.back();
+        if (by_library) step.deepep_sms = measured_deepep_sms.back();
         auto operators = layer_operators(model_, step, layer_with_experts(kinds_, model_.name));
         for (Operator& op : operators)
             if (auto* work = std::get_if<CollectiveWork>(&op.work); by_library && work != nullptr) {
@@ -108,7 +92,7 @@ std::string deepep_settings(const std::string& name, const RunConfig& config, st
         return ByKernels{kernels, setting, times.in_turn(step), divisible ? times.halves(step) : Seconds()};
     };
     std::vector<ByKernels> all{judge(machine.topology.device().collective_library.name, "")};
-    for (const std::int16_t sms : measured_sms) {
+    for (const std::int16_t sms : measured_deepep_sms) {
         step.deepep_sms = sms;
         all.push_back(
             judge(std::to_string(sms) + " SMs", "deep_ep.Buffer.set_num_sms(" + std::to_string(sms) + ")"));

@@ -159,8 +159,11 @@ std::vector<LayerKind> layer_kinds(const Model& model) {
     return kinds;
 }
 
-std::vector<Operator> layer_operators(const Model& model, const StepShape& step, const LayerKind& kind) {
+std::vector<Operator> layer_operators(const Model& model, const StepShape& whole, const LayerKind& kind) {
     const LayerShape& layer = kind.shape;
+    StepShape step = whole;
+    step.two_batches = in_two_batches(whole, layer);
+    if (step.two_batches) step.tokens /= 2;
     OperatorList list(step);
     list.cast_operands(step);
     const Whole hidden = norm_rows_of(step) * model.hidden;
@@ -213,10 +216,22 @@ void add_loss(const StepShape& step, Whole rows, Whole columns, OperatorList& li
     sum("loss_sum", 2);
 }
 
-}  // namespace
+/// Adds the projection of a result and the next token's embedding, side by side, to the input of a layer that predicts
+/// further tokens. Its columns are spread over `--tp` (Megatron-Core: MultiTokenPredictionLayer, eh_proj).
+void add_projection_of_predictor(const Model& model, const StepShape& step, OperatorList& list) {
+    const Whole both = 2 * norm_rows_of(step) * model.hidden;
+    list.add("predictor_norm", list.streams(both, both));
+    add_gather(step, "predictor_gather", 2 * model.hidden, list.last(), list);
+    list.add("predictor_projection",
+             list.gemm(rows_of(step), share(model.hidden, step.spread.tensor), 2 * model.hidden));
+    if (step.spread.tensor > 1)
+        list.add("predictor_output_gather", list.collective(CollectiveKind::all_gather, rows_of(step),
+                                                            model.hidden, true, step.spread.tensor_group()));
+}
 
-std::vector<Operator> head_operators(const Model& model, const StepShape& given) {
+std::vector<Operator> operators_around(const Model& model, const StepShape& given, bool of_predictor) {
     StepShape step = given;
+    step.two_batches = false;
     // Megatron-Core and TransformerEngine's recipes train the layers in a narrow type, not what is around them.
     if (casts_operands(step)) step.dtype = output_type(step.dtype);
     step.stored = {};
@@ -228,6 +243,7 @@ std::vector<Operator> head_operators(const Model& model, const StepShape& given)
     const Whole looked_up = trains ? Whole(rows) : norm_rows;
     list.add("embedding", list.streams(looked_up * model.hidden, looked_up * model.hidden), {});
     if (trains) add_reduce(step, "embedding_reduce", model.hidden, list);
+    if (of_predictor) add_projection_of_predictor(model, step, list);
     list.add("last_norm", list.streams(norm_rows * model.hidden, norm_rows * model.hidden));
     if (!model.encoder) {
         const Whole columns = share(model.vocabulary, step.spread.tensor);
@@ -242,7 +258,19 @@ std::vector<Operator> head_operators(const Model& model, const StepShape& given)
         if (model.logits_capped) list.add("logits_cap", list.streams(answered * columns, answered * columns));
         if (trains) add_loss(step, answered, columns, list);
     }
-    return with_weights(step, std::move(list).take(), {head_weights(model, step)}, WeightsOf::itself);
+    HeldWeights held = head_weights(model, step);
+    if (of_predictor) held.count = static_cast<double>(2 * model.hidden * model.hidden) / step.spread.tensor;
+    return with_weights(step, std::move(list).take(), {held}, WeightsOf::itself);
+}
+
+}  // namespace
+
+std::vector<Operator> head_operators(const Model& model, const StepShape& step) {
+    return operators_around(model, step, false);
+}
+
+std::vector<Operator> predictor_operators(const Model& model, const StepShape& step) {
+    return operators_around(model, step, true);
 }
 
 namespace {
@@ -251,7 +279,8 @@ constexpr Bytes unquantised(2);  // bf16
 constexpr Bytes gradient(2);     // bf16, as their sums are sent
 
 /// What decode keeps of its sequences in a layer: keys and values, or a scan's state.
-Bytes kept_bytes(const Model& model, const StepShape& step, const LayerKind& kind) {
+Bytes kept_bytes(const Model& model, StepShape step, const LayerKind& kind) {
+    step.two_batches = false;
     Bytes sum = kept_state(kind.shape.scan, step);
     for (const Operator& op : layer_operators(model, step, kind))
         if (op.name == "attention" || op.name == "index") sum += std::get<StreamingWork>(op.work).read;
@@ -260,10 +289,11 @@ Bytes kept_bytes(const Model& model, const StepShape& step, const LayerKind& kin
 
 /// Results of the operators of a forward pass that its backward pass reads. Gathered rows are gathered again, and of a sum
 /// over GPUs only the sum is kept.
-Bytes kept_results(const std::vector<Operator>& operators, int gpus) {
+Bytes kept_results(const std::vector<Operator>& operators, int gpus, Recompute recompute) {
     std::vector<Bytes> results;
     for (const Operator& op : operators) {
         Bytes& result = results.emplace_back();
+        if (recompute == Recompute::mla_up_proj && is_up_projection(op.name)) continue;
         if (const auto* gemm = std::get_if<GemmShape>(&op.work))
             result =
                 matrix_size(gemm->m, gemm->n, output_type(gemm->dtype)) * static_cast<double>(gemm->batch);
@@ -286,14 +316,17 @@ Bytes kept_results(const std::vector<Operator>& operators, int gpus) {
 Bytes kept_activations(const Model& model, const StepShape& step) {
     StepShape forward = step;
     forward.phase = Phase::forward;
+    forward.two_batches = false;
     Bytes sum;
     for (const LayerKind& kind : layer_kinds(model)) {
         const double layers = static_cast<double>(kind.count) / step.spread.stages;
         sum += layers * (step.training.recompute == Recompute::full
                              ? matrix_size(norm_rows_of(step), model.hidden, output_type(step.dtype))
-                             : kept_results(layer_operators(model, forward, kind), step.spread.gpus));
+                             : kept_results(layer_operators(model, forward, kind), step.spread.gpus,
+                                            step.training.recompute));
     }
-    return step.pipeline.in_flight() * sum + kept_results(head_operators(model, forward), step.spread.gpus);
+    return step.pipeline.in_flight() * sum +
+           kept_results(head_operators(model, forward), step.spread.gpus, step.training.recompute);
 }
 
 StageGradients gradients_of_stage(const Model& model, const StepShape& step) {
@@ -350,6 +383,8 @@ Flops model_flops(const Model& model, const StepShape& step) {
     alone.spread = {};
     alone.training.recompute = Recompute::none;
     Flops sum = flops_of(head_operators(model, alone));
+    if (model.predicting > 0)
+        sum += static_cast<double>(model.predicting) * flops_of(predictor_operators(model, alone));
     for (const LayerKind& kind : layer_kinds(model))
         sum += static_cast<double>(kind.count) * flops_of(layer_operators(model, alone, kind));
     return static_cast<double>(step.pipeline.micro_batches) * sum;

@@ -7,10 +7,16 @@
 
 namespace overlap {
 
+/// Whether a layer runs as two half batches.
+inline bool in_two_batches(const StepShape& step, const LayerShape& layer) {
+    return step.two_batches && step.spread.experts > 1 && layer.of_experts();
+}
 /// The operators of one layer of a kind on each GPU. Training: forward and backward.
 std::vector<Operator> layer_operators(const Model& model, const StepShape& step, const LayerKind& kind);
 /// Embedding, last norm and output projection.
 std::vector<Operator> head_operators(const Model& model, const StepShape& step);
+/// What a layer that predicts further tokens has around it: the same, and the projection of the layer's input.
+std::vector<Operator> predictor_operators(const Model& model, const StepShape& step);
 
 /// Bytes that a GPU of a stage holds all the time: weights (in training with gradients and optimiser states), in decode
 /// keys and values of its sequences. Activations and buffers come on top.

@@ -20,11 +20,16 @@ ListRun run_list(const Scenario& scenario) {
     const std::size_t count = std::get<std::vector<Operator>>(scenario.workload.content).size();
     ListRun result{prediction.makespan, prediction.timeline.exposed_communication(),
                    std::vector<Lasted>(count)};
-    for (TaskId id = 0; id < graph.size(); ++id) {
+    std::vector<int> gpus(count, std::numeric_limits<int>::max());  // whose tasks count, by operator
+    const auto for_each_task = [&](auto&& visit) {
+        for (TaskId id = 0; id < graph.size(); ++id)
+            if (graph[id].kind() != TaskKind::host) visit(id, static_cast<std::size_t>(graph[id].op));
+    };
+    for_each_task([&](TaskId id, std::size_t op) { gpus[op] = std::min(gpus[op], graph[id].gpu); });
+    for_each_task([&](TaskId id, std::size_t op) {
         const Span& span = prediction.timeline.spans()[id];
-        if (graph[id].gpu == 0 && graph[id].kind() != TaskKind::host)
-            result.operators[static_cast<std::size_t>(graph[id].op)].add({span.start, span.end});
-    }
+        if (graph[id].gpu == gpus[op]) result.operators[op].add({span.start, span.end});
+    });
     return result;
 }
 
@@ -172,10 +177,15 @@ bool ListSearch::improve(std::size_t index) {
         changed.push_back(choices());
         changed.back()[index] = other;
     }
+    // Where others hide the pair, as a pipeline's bubbles do, cutting it gains nothing.
+    const auto is_simpler = [&](const ListWay& way) {
+        return pair.candidate(way.choices[index]).schedule == "serial" &&
+               pair.candidate(best_.choices[index]).schedule != "serial";
+    };
     std::vector<Other> tried{{before, best_.makespan}};
     for (const ListWay& one : ways(changed, best_.concurrent)) {
         tried.push_back({one.choices[index], one.makespan});
-        if (one.makespan < best_.makespan) best_ = one;
+        if (one.makespan < best_.makespan || (one.makespan == best_.makespan && is_simpler(one))) best_ = one;
     }
     pair.choose(best_.choices[index]);
     others_[index].reset();

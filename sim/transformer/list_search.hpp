@@ -6,7 +6,7 @@
 
 namespace overlap {
 
-/// From the start of an operator's first task on GPU 0 to the end of its last one there.
+/// From the start of an operator's first task on the first GPU that executes it to the end of its last one there.
 struct Lasted {
     Seconds start{1e300}, end;
 

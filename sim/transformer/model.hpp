@@ -105,6 +105,7 @@ struct Model : HeadShape {
     std::vector<std::size_t> shape_of;  ///< by layer, in turns
     bool gated = true;                  ///< the MLP multiplies two projections
     Whole norm_terms = 1;  ///< weights for each number that is normalised: LayerNorm has a bias, too
+    Whole predicting = 0;  ///< of `layers`, the last ones, which predict further tokens
     WeightFormat stored;   ///< weights of the published files
     std::vector<std::string> notes;  ///< what of the file is not read, and what was taken instead
 
@@ -112,6 +113,10 @@ struct Model : HeadShape {
     bool has_experts() const;
     bool latent() const;
 };
+
+/// Adds layers that predict further tokens in training (multi-token prediction, arXiv 2412.19437, section 2.2): each is
+/// like the last layer, behind a projection of its result and of the next token's embedding.
+void add_predicting_layers(Model& model, std::int64_t count);
 
 /// Layers that are alike but for the values of their weights.
 struct LayerKind {

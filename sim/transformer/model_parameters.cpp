@@ -101,6 +101,18 @@ std::int64_t routed_parameters(const Model& model, const LayerShape& layer) {
     return experts.count * mlp_parameters(model, experts.input, experts.width, layer.experts_bias);
 }
 
+void add_predicting_layers(Model& model, std::int64_t count) {
+    std::vector<std::size_t> all;
+    for (std::int64_t layer = 0; layer < model.layers; ++layer)
+        all.push_back(model.shape_of[static_cast<std::size_t>(layer) % model.shape_of.size()]);
+    all.insert(all.end(), static_cast<std::size_t>(count), all.back());
+    model.shape_of = std::move(all);
+    model.layers = model.layers + count;
+    model.predicting = count;
+    const Whole projection = 2 * model.hidden * model.hidden, norms = 3 * model.hidden * model.norm_terms;
+    model.around = model.around + (projection + norms) * count;
+}
+
 std::int64_t parameters(const Model& model) {
     return all_weights(model, false);
 }

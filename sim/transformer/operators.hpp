@@ -13,6 +13,11 @@ inline bool casts_operands(const StepShape& step) {
     return step.phase == Phase::training && element_size(step.dtype) < element_size(output_type(step.dtype));
 }
 
+/// Whether Recompute::mla_up_proj makes an operator's result again.
+inline bool is_up_projection(const std::string& name) {
+    return name == "queries" || name == "keys_values" || name == "rotary";
+}
+
 /// Builds a list of operators. Each needs the one before, unless its caller names others.
 class OperatorList {
 public:
@@ -41,6 +46,9 @@ public:
         std::vector<std::size_t> before;
         if (!operators_.empty()) before = {last()};
         return add(name, std::move(work), std::move(before));
+    }
+    void add_prefix(const std::string& prefix, std::size_t first, std::size_t end) {
+        for (std::size_t op = first; op < end; ++op) operators_[op].name.insert(0, prefix);
     }
     /// Lets an operator wait for an earlier one, too.
     void require(std::size_t op, std::size_t earlier) { operators_[op].needs.push_back(earlier); }

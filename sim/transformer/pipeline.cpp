@@ -12,14 +12,27 @@ double Pipeline::in_flight() const {
     return std::min(most, chunks == 1 ? stages : stages * interleaved);
 }
 
-std::vector<std::int64_t> layers_of_stages(const Pipeline& pipeline, std::int64_t layers) {
-    const auto count = static_cast<std::int64_t>(pipeline.virtual_stages());
-    const std::int64_t each = (layers + count - 1) / count;
-    std::vector<std::int64_t> all(static_cast<std::size_t>(count), each);
-    for (std::int64_t missing = 0; missing < each * count - layers; ++missing) {
+namespace {
+
+std::vector<std::int64_t> spread_evenly(std::int64_t layers, std::int64_t stages) {
+    const std::int64_t each = (layers + stages - 1) / stages;
+    std::vector<std::int64_t> all(static_cast<std::size_t>(stages), each);
+    for (std::int64_t missing = 0; missing < each * stages - layers; ++missing) {
         const auto inward = static_cast<std::size_t>(missing / 2);
         --(missing % 2 == 0 ? all[all.size() - 1 - inward] : all[inward]);
     }
+    return all;
+}
+
+}  // namespace
+
+std::vector<std::int64_t> layers_of_stages(const Pipeline& pipeline, std::int64_t layers,
+                                           std::int64_t behind) {
+    const std::int64_t stages = pipeline.virtual_stages();
+    if (!pipeline.last_layers) return spread_evenly(layers, stages);
+    const std::int64_t last = *pipeline.last_layers + behind;
+    std::vector<std::int64_t> all = spread_evenly(layers - last, stages - 1);
+    all.push_back(last);
     return all;
 }
 

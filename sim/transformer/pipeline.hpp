@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,7 @@ inline const std::array<std::string, 4> pipeline_order_names{"1f1b", "interleave
 /// How the micro-batches of an iteration go through the GPUs.
 struct Pipeline {
     int stages = 1;
+    std::optional<std::int64_t> last_layers = {};  ///< of the last virtual stage; none: evenly
     int chunks = 1;  ///< of layers on each stage: virtual stages; above 1 only where interleaved
     PipelineOrder order = PipelineOrder::one_f_one_b;
     std::int64_t micro_batches = 1;  ///< of an iteration, through each copy of the model
@@ -34,7 +36,9 @@ struct Pipeline {
 };
 
 /// Numbers of layers of the virtual stages. Where they don't divide evenly, the last and the first, which have the
-/// output projection and the embedding, have one less, then those next to them.
-std::vector<std::int64_t> layers_of_stages(const Pipeline& pipeline, std::int64_t layers);
+/// output projection and the embedding, have one less, then those next to them. With Pipeline::last_layers the last one
+/// has so many, and the `behind` last ones of `layers`; the others share the rest.
+std::vector<std::int64_t> layers_of_stages(const Pipeline& pipeline, std::int64_t layers,
+                                           std::int64_t behind = 0);
 
 }  // namespace overlap

@@ -65,6 +65,16 @@ void require_iteration(const Model& model, const StepShape& step, const std::str
     if (pipeline.virtual_stages() > model.layers)
         throw UserError(where + ": --pp " + number(pipeline.stages) + " by --vp " + number(pipeline.chunks) +
                         " needs as many layers, " + model.name + " has " + number(model.layers));
+    if (pipeline.last_layers &&
+        (pipeline.stages == 1 || pipeline.directions() == 2 ||
+         model.layers - model.predicting - *pipeline.last_layers < pipeline.virtual_stages() - 1))
+        throw UserError(where + ": --last-stage-layers " + number(*pipeline.last_layers) +
+                        " needs --pp above 1, another order than dualpipe, and a layer for each other stage");
+    if (model.predicting > 0 && (step.phase != Phase::training || model.encoder))
+        throw UserError(where + ": --mtp is for --phase training of models that generate tokens");
+    if (step.training.recompute == Recompute::mla_up_proj && !model.latent())
+        throw UserError(where + ": --recompute mla_up_proj is for latent attention, which " + model.name +
+                        " does not have (allowed: none, selective, full)");
     const bool interleaved = pipeline.order == PipelineOrder::interleaved;
     if (interleaved != (pipeline.chunks > 1))
         throw UserError(where + ": --pipeline interleaved goes with --vp above 1, and no other order does");
@@ -88,6 +98,24 @@ void require_iteration(const Model& model, const StepShape& step, const std::str
             throw UserError(where + ": --cp is for attention, but " + model.name + " has layers with scans");
     require_divides(step.sequence, step.spread.context, "--sequence", where);
     require_exchange(model, step, where);
+}
+
+/// --enable-two-batch-overlap: experts that are sent tokens, and sequences for both halves.
+void require_halves(const StepShape& step, const std::string& where) {
+    const std::string name = where + ": --enable-two-batch-overlap ";
+    if (step.spread.experts == 1)
+        throw UserError(name + "needs --ep above 1: without it no tokens are sent to experts");
+    if (step.chunk > 0) throw UserError(name + "goes without --mixed, whose prompt is in one half");
+    const std::int64_t rows = step.phase == Phase::decode ? sequences_of(step)
+                                                          : rows_of(step) * step.spread.context,
+                       parts = step.phase == Phase::decode ? 2 : 2 * step.sequence;
+    if (rows % parts != 0)
+        throw UserError(name + "needs an even number of " +
+                        (step.phase == Phase::decode
+                             ? "sequences on each GPU, not " + std::to_string(rows)
+                             : "sequences on each GPU, not " + std::to_string(rows) +
+                                   " tokens in sequences of " + std::to_string(step.sequence)) +
+                        (step.pipeline.is_trivial() ? " (--tokens, --sequence)" : " (--micro-batch)"));
 }
 
 }  // namespace
@@ -127,6 +155,7 @@ void require_possible(const Model& model, const StepShape& step, const std::stri
     if (step.deepep_sms && spread.experts == 1)
         throw UserError(where +
                         ": --all-to-all needs --ep above 1: without it no tokens are sent to experts");
+    if (step.two_batches) require_halves(step, where);
     const bool low_latency = step.deepep_sms == std::int16_t{0};
     if (low_latency && (step.phase == Phase::training || norm_rows_of(step) > most_low_latency_tokens))
         throw UserError(where + ": --all-to-all deepep_low_latency is for inference with at most " +

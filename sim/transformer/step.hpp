@@ -22,8 +22,10 @@ inline const std::array<std::string, 4> phase_names{"forward", "training", "pref
 /// What a layer computes again before its backward pass, instead of keeping it (arXiv 2205.05198).
 /// - selective: attention between its two projections.
 /// - full: all, from the layer's input.
-enum class Recompute { none, selective, full };
-inline const std::array<std::string, 3> recompute_names{"none", "selective", "full"};
+/// - mla_up_proj: latent attention's projections out of the latent vectors, and rotation (Megatron-Core's
+///   --recompute-modules mla_up_proj).
+enum class Recompute { none, selective, full, mla_up_proj };
+inline const std::array<std::string, 4> recompute_names{"none", "selective", "full", "mla_up_proj"};
 
 /// How GPUs that share sequences get the keys and values that they attend to (Megatron-Core's cp_comm_type).
 /// - all_gather: all of them, before attention.
@@ -80,6 +82,8 @@ struct Training {
 
 /// Most tokens of a GPU with which DeepEP's low-latency kernels were measured.
 inline constexpr std::int64_t most_low_latency_tokens = 1024;
+/// SMs with which DeepEP's normal kernels were measured.
+inline constexpr std::array<std::int16_t, 6> measured_deepep_sms{4, 8, 12, 16, 20, 24};
 
 struct StepShape {
     Phase phase = Phase::forward;
@@ -92,9 +96,13 @@ struct StepShape {
     WeightFormat stored = {};  ///< of the layers' weights in memory, and of caches, in inference
     Training training = {};
     Pipeline pipeline = {};  ///< `tokens` are those of one micro-batch of each copy of the model
+    /// Layers whose experts are sent tokens run as two half batches, each beside the all-to-alls of the other (SGLang's
+    /// --enable-two-batch-overlap)
+    bool two_batches = false;
     /// All-to-alls of experts by DeepEP's normal kernels on so many SMs, or its low-latency kernels (0); none: as
     /// schedules have them
     std::optional<std::int16_t> deepep_sms = {};
+    bool best_sms = false;  ///< those of measured_deepep_sms with which the step is fastest
     /// Decode: drafted tokens that each sequence has verified beside its next one (speculative decoding); `tokens`
     /// counts them, too.
     std::int64_t draft = 0;

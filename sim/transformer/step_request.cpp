@@ -104,6 +104,8 @@ StepShape step_of(const StepRequest& request, const Model& model, const Parallel
     step.training.recompute = request.recompute;
     step.training.moments = request.moments;
     step.pipeline = request.pipeline;
+    step.two_batches = request.two_batches;
+    step.best_sms = request.best_sms;
     step.draft = request.draft;
     step.chunk = request.mixed;
     step.accepted = request.accepted.value_or(1.0 + static_cast<double>(step.draft));

@@ -11,7 +11,7 @@ namespace overlap {
 /// Degrees of parallelism as a user asks for them; what is not set follows from the number of GPUs.
 struct SpreadRequest {
     std::optional<int> tensor, experts, data;
-    bool sequence_parallel = false, sharded = false;
+    bool sequence_parallel = false, sharded = false, two_batches = false, best_sms = false;
     int context = 1;
     ContextExchange exchange = ContextExchange::all_gather;
     Zero zero = Zero::none;

@@ -43,11 +43,14 @@ std::vector<StageTimes> stage_times(const Model& model, const Pipeline& pipeline
     const std::vector<std::size_t> kinds = kinds_of_layers(model);
     std::vector<StageTimes> stages;
     auto kind = kinds.begin();
-    for (const std::int64_t layers : layers_of_stages(pipeline, model.layers)) {
+    for (const std::int64_t layers : layers_of_stages(pipeline, model.layers, model.predicting)) {
         StageTimes& stage = stages.emplace_back();
         for (const auto end = kind + layers; kind < end; ++kind) add(lists, *kind, choice, stage);
     }
-    add(lists, lists.both.size() - 1, choice, stages.back());
+    const std::size_t head = lists.both.size() - 1;
+    add(lists, head, choice, stages.back());
+    for (std::int64_t predictor = 0; predictor < model.predicting; ++predictor)
+        add(lists, head - 1, choice, stages.back());
     return stages;
 }
 
@@ -140,7 +143,7 @@ StepStudy study_of_pass(const Model& model, const StepShape& step, const StudyOp
 /// layers or stages take from each other, and sends that stages wait for.
 StepStudy study_of_iteration(const Model& model, const StepShape& step, const StudyOptions& options,
                              Resolver& resolver) {
-    const PassLists passes = passes_of(model, step, on_one_stage(step, options, resolver), resolver);
+    PassLists passes = passes_of(model, step, on_one_stage(step, options, resolver), resolver);
     PipelineStudy pipeline;
     pipeline.send = time_of_send(matrix_size(norm_rows_of(step), model.hidden, output_type(step.dtype)), 1,
                                  step, options, resolver);
@@ -153,6 +156,15 @@ StepStudy study_of_iteration(const Model& model, const StepShape& step, const St
     };
     pipeline.whole = through(in_turn, pipeline.slowest_whole);
     pipeline.cut = through(overlapped, pipeline.slowest_cut);
+    // Iterations are no shorter if any list takes longer, so its own fastest schedules are the iteration's.
+    for (std::vector<ListStudy>* lists : {&passes.both, &passes.last})
+        for (ListStudy& list : *lists) {
+            if (step.spread.stages == 1) continue;
+            const Seconds cut = std::exchange(list.cut, list.whole);
+            StageTimes slowest;
+            list.gained_of_iteration = through(overlapped, slowest).makespan - pipeline.cut.makespan;
+            list.cut = cut;
+        }
     StepStudy result;
     result.whole = pipeline.whole.makespan;
     result.cut = pipeline.cut.makespan;
@@ -163,12 +175,33 @@ StepStudy study_of_iteration(const Model& model, const StepShape& step, const St
     return result;
 }
 
+/// By the SMs of DeepEP's kernels with which the step is fastest.
+StepStudy study_by_sms(const Model& model, StepShape step, const StudyOptions& options, Resolver& resolver) {
+    step.best_sms = false;
+    std::vector<StepStudy> all;
+    std::vector<std::pair<std::int16_t, Seconds>> times;
+    for (const std::int16_t sms : measured_deepep_sms) {
+        step.deepep_sms = sms;
+        all.push_back(study(model, step, options, resolver));
+        times.emplace_back(sms, all.back().cut);
+    }
+    StepStudy best = std::move(*std::ranges::min_element(all, {}, &StudyTimes::cut));
+    best.by_sms = std::move(times);
+    return best;
+}
+
 }  // namespace
 
 StepStudy study(const Model& model, const StepShape& step, const StudyOptions& options, Resolver& resolver) {
+    if (step.best_sms) return study_by_sms(model, step, options, resolver);
     StepStudy result = step.pipeline.is_trivial() ? study_of_pass(model, step, options, resolver)
                                                   : study_of_iteration(model, step, options, resolver);
     result.shape = step;
+    if (step.two_batches) {
+        StepShape whole = step;
+        whole.two_batches = false;
+        result.one_batch = study(model, whole, options, resolver);
+    }
     for (const ListStudy& list : result.lists) {
         result.exposed_whole += static_cast<double>(list.count) * list.exposed_whole;
         result.exposed_cut += static_cast<double>(list.count) * list.exposed_cut;

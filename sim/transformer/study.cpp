@@ -128,9 +128,7 @@ private:
         const int gpus = serial.machine->topology.gpus();
         std::vector<PairCandidates> pairs;
         for (std::size_t first = 0; first < operators.size(); ++first) {
-            // Schedules that cut pairs go in the order of the program.
-            const bool cuts = gpus > 1 && list.workload.list_order == ListOrder::program;
-            const std::optional<Pair> pair = cuts ? pair_at(operators, first, gpus) : std::nullopt;
+            const std::optional<Pair> pair = gpus > 1 ? pair_at(operators, first, gpus) : std::nullopt;
             OperatorStudy& row = list.operators.emplace_back();
             row.name = operators[first].name;
             if (!pair) continue;
@@ -147,7 +145,9 @@ private:
     const PairCandidates& candidates_of(const Pair& pair, const RankGroup& group, const Scenario& serial) {
         const Workload workload{"pair", "", pair};
         const auto [found, is_new] =
-            known_.try_emplace({to_json(workload).dump(), group.size, group.stride}, std::nullopt);
+            known_.try_emplace({to_json(workload).dump(), group.ranks ? *group.ranks : std::vector<int>(),
+                                group.size, group.stride},
+                               std::nullopt);
         if (is_new) {
             Scenario alone = resolver_.resolve(config_of(workload));
             alone.machine = machine_of(group, serial.machine);
@@ -211,7 +211,7 @@ private:
     Resolver& resolver_;
     Baselines baselines_;
     std::vector<std::shared_ptr<const Machine>> parts_;
-    std::map<std::tuple<std::string, int, int>, std::optional<PairCandidates>> known_;
+    std::map<std::tuple<std::string, std::vector<int>, int, int>, std::optional<PairCandidates>> known_;
 };
 
 ListStudy list_of(const std::string& name, std::int64_t count, std::vector<Operator> operators) {
@@ -226,8 +226,12 @@ ListStudy list_of(const std::string& name, std::int64_t count, std::vector<Opera
 
 std::vector<ListStudy> lists_of(const Model& model, const StepShape& step) {
     std::vector<ListStudy> lists;
-    for (const LayerKind& kind : layer_kinds(model))
+    for (const LayerKind& kind : layer_kinds(model)) {
         lists.push_back(list_of(kind.name, kind.count, layer_operators(model, step, kind)));
+        if (in_two_batches(step, kind.shape)) lists.back().workload.list_order = ListOrder::data;
+    }
+    if (model.predicting > 0)
+        lists.push_back(list_of("predictor", model.predicting, predictor_operators(model, step)));
     lists.push_back(list_of("head", 1, head_operators(model, step)));
     return lists;
 }
@@ -239,8 +243,10 @@ std::vector<ListStudy> simulated(std::vector<ListStudy> lists, const StudyOption
 
 std::size_t parts_of(const Model& model, const StepShape& step) {
     std::size_t parts = 0;
-    const std::size_t passes = step.pipeline.is_trivial() ? 1 : 3;
-    const bool together = step.pipeline.order == PipelineOrder::dualpipe;
+    std::size_t passes = step.pipeline.is_trivial() ? 1 : 3;
+    if (step.pipeline.order == PipelineOrder::dualpipe) ++passes;
+    if (step.two_batches) passes *= 2;
+    if (step.best_sms) passes *= measured_deepep_sms.size();
     for (const ListStudy& list : lists_of(model, step)) {
         ++parts;
         const auto& operators = std::get<std::vector<Operator>>(list.workload.content);
@@ -250,7 +256,7 @@ std::size_t parts_of(const Model& model, const StepShape& step) {
                 ++first;
             }
     }
-    return passes * parts + (together ? layer_kinds(model).size() + 1 : 0);
+    return passes * parts;
 }
 
 StepStudy study(const Workload& list, const StudyOptions& options, Resolver& resolver) {
@@ -259,8 +265,9 @@ StepStudy study(const Workload& list, const StudyOptions& options, Resolver& res
                         " is a pair; a step needs a list of operators (for a pair: sim advise --workload)");
     StepStudy result;
     result.shape.tokens = 0;
-    result.lists =
-        simulated({list_of(list.name, 1, std::get<std::vector<Operator>>(list.content))}, options, resolver);
+    ListStudy whole = list_of(list.name, 1, std::get<std::vector<Operator>>(list.content));
+    whole.workload.list_order = list.list_order;
+    result.lists = simulated({std::move(whole)}, options, resolver);
     static_cast<StudyTimes&>(result) = result.lists.front();
     result.shape.spread.gpus = result.lists.front().run->machine->topology.gpus();
     return result;

@@ -41,9 +41,11 @@ struct ListStudy : StudyTimes {
     std::int64_t count = 1;  ///< of such lists in the model
     Workload workload;
     std::vector<OperatorStudy> operators;
-    std::string serial;           ///< the `serial` that `whole` is: "serial/-/dma/pull", ...
-    bool own_serial = false;      ///< in `whole` each pair runs by the `serial` that is fastest for it alone
-    bool concurrent = false;      ///< with overlap, operators outside of pairs wait for their data only
+    std::string serial;       ///< the `serial` that `whole` is: "serial/-/dma/pull", ...
+    bool own_serial = false;  ///< in `whole` each pair runs by the `serial` that is fastest for it alone
+    bool concurrent = false;  ///< with overlap, operators outside of pairs wait for their data only
+    /// Of an iteration: what it takes longer without overlap in this list, the rest of which bubbles hide
+    std::optional<Seconds> gained_of_iteration;
     std::string uniform_label;    ///< the one candidate for all pairs with which the list is fastest
     Seconds uniform;              ///< the list's time with it
     std::optional<Scenario> run;  ///< the list with overlap; never none in a result
@@ -65,6 +67,8 @@ struct StepStudy : StudyTimes {
     std::optional<double> mfu_whole, mfu_cut;  ///< model_flops over time, GPUs and peak; none without a peak
     /// With own kernels allowed: the time with overlap by library kernels only.
     std::optional<Seconds> cut_by_library;
+    std::optional<StudyTimes> one_batch;                   ///< of StepShape::two_batches: the step without it
+    std::vector<std::pair<std::int16_t, Seconds>> by_sms;  ///< of StepShape::best_sms: with overlap, by SMs
     double tokens_per_second(Seconds time) const { return gained_tokens(shape) / time.si(); }
 };
 

@@ -37,6 +37,7 @@ Json list_study_json(const ListStudy& list) {
               {"own_serial_of_pairs", list.own_serial}};
     add_times(list, json);
     json["rest"] = list.concurrent ? "concurrent" : "serial";
+    if (list.gained_of_iteration) json["gained_of_iteration_us"] = to_microseconds(*list.gained_of_iteration);
     json["gemm_speed_serial"] = list.steady_whole ? list.steady_whole->gemm_speed : 1;
     json["gemm_speed_overlapped"] = list.steady_cut ? list.steady_cut->gemm_speed : 1;
     json["operators"] = mapped(list.operators, operator_json);
@@ -71,6 +72,12 @@ Json step_json(const StepStudy& step) {
         json["overlapped_library_kernels_us"] = to_microseconds(*step.cut_by_library);
         json["speedup_library_kernels"] = step.whole / *step.cut_by_library;
     }
+    if (step.one_batch)
+        json["one_batch"] = {{"serial_us", to_microseconds(step.one_batch->whole)},
+                             {"overlapped_us", to_microseconds(step.one_batch->cut)}};
+    if (step.shape.deepep_sms) json["sms"] = *step.shape.deepep_sms;
+    for (const auto& [sms, time] : step.by_sms)
+        json["overlapped_us_by_sms"][std::to_string(sms)] = to_microseconds(time);
     json["tokens_per_s_serial"] = of_model(step.tokens_per_second(step.whole));
     json["tokens_per_s_overlapped"] = of_model(step.tokens_per_second(step.cut));
     json["mfu_serial"] = or_null(step.mfu_whole);

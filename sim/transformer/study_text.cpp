@@ -37,6 +37,15 @@ std::string clock_text(const ListStudy& list) {
            fixed(100 * list.steady_cut->gemm_speed, 1) + " % of a cool GPU's speed";
 }
 
+/// How much of what overlap gains in all such lists an iteration gains.
+std::string hidden_text(const ListStudy& list) {
+    const Seconds gained = static_cast<double>(list.count) * (list.whole - list.cut);
+    if (!list.gained_of_iteration || gained <= Seconds()) return "";
+    const TimeScale scale(gained);
+    return "; overlap gains a GPU " + scale.format(gained) + ", the iteration " +
+           scale.format(*list.gained_of_iteration) + " " + scale.unit();
+}
+
 std::string sum_line(const char* name, const std::string& whole, const std::string& cut, std::size_t width) {
     return left(name, width) + right(whole, time_width) + right(cut, time_width);
 }
@@ -54,7 +63,7 @@ std::string list_text(const ListStudy& list, const TimeScale& scale, std::size_t
     return text + sum("  all", list.whole, list.cut) +
            sum("  exposed communication", list.exposed_whole, list.exposed_cut) + "  " + serial_of(list) +
            (list.concurrent ? "; with overlap, operators outside of pairs as their data allow" : "") +
-           clock_text(list) + "\n";
+           clock_text(list) + hidden_text(list) + "\n";
 }
 
 std::string pipeline_text(const StepShape& shape, const PipelineStudy& study, std::size_t width) {
@@ -92,6 +101,11 @@ std::string step_text(const StepStudy& step, std::size_t width) {
     if (step.cut_by_library)
         text += sum("  with library kernels", step.whole, *step.cut_by_library) + "  " +
                 significant(step.whole / *step.cut_by_library) + " x\n";
+    if (step.one_batch) text += sum("  in one batch", step.one_batch->whole, step.one_batch->cut) + "\n";
+    std::string sms;
+    for (const auto& [count, time] : step.by_sms)
+        sms += (sms.empty() ? "" : ", ") + std::to_string(count) + " " + scale.format(time);
+    if (!sms.empty()) text += left("  by SMs (--sms best)", width) + "  " + sms + " " + scale.unit() + "\n";
     text += sum("  exposed communication", step.exposed_whole, step.exposed_cut) + "\n";
     if (step.shape.tokens > 0)
         text += sum_line("  tokens/s", significant(step.tokens_per_second(step.whole)),

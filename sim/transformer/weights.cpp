@@ -126,6 +126,78 @@ void add_all(const std::vector<Operator>& operators, OperatorList& list, const s
     }
 }
 
+/// Places of operators of a list, from the first one to before the second.
+using Places = std::pair<std::size_t, std::size_t>;
+
+/// Two parts of a list that need nothing of each other in turns, each as far as its next all-to-all, so that this is
+/// beside the other part's computation. What is between the parts comes before them.
+std::vector<Operator> in_turns(std::vector<Operator> operators, Places one, Places other) {
+    std::vector<std::size_t> order;
+    const auto add = [&](Places range) {
+        for (std::size_t op = range.first; op < range.second; ++op) order.push_back(op);
+    };
+    const auto add_turn = [&](Places& left) {
+        const std::size_t from = left.first;
+        while (left.first < left.second) {
+            const auto* sent = std::get_if<CollectiveWork>(&operators[left.first++].work);
+            if (sent != nullptr && sent->kind == CollectiveKind::all_to_all) break;
+        }
+        add({from, left.first});
+    };
+    add({0, one.first});
+    add({one.second, other.first});
+    const std::size_t behind = other.second;
+    while (one.first < one.second || other.first < other.second) {
+        add_turn(one);
+        add_turn(other);
+    }
+    add({behind, operators.size()});
+    std::vector<std::size_t> places(operators.size());
+    std::vector<Operator> all;
+    for (const std::size_t op : order) {
+        places[op] = all.size();
+        all.push_back(std::move(operators[op]));
+        for (std::size_t& need : all.back().needs) need = places[need];
+    }
+    return all;
+}
+
+/// What a list does for a whole batch, or for one half after the other.
+class HalfBatches {
+public:
+    HalfBatches(bool two, OperatorList& list) : count_(two ? 2 : 1), list_(list) {}
+
+    /// Adds operators for each.
+    template <class Add>
+    void for_each(Add&& add) {
+        lasts_.clear();
+        for (std::size_t batch = 0; batch < count_; ++batch) {
+            const std::size_t first = list_.operators().size();
+            add(batch);
+            lasts_.push_back(list_.last());
+            ranges_.push_back({first, list_.operators().size()});
+        }
+    }
+    /// The last of each that were added last.
+    const std::vector<std::size_t>& lasts() const { return lasts_; }
+    /// The list, with halves in turns, whose names tell them apart; or with `separate` first and last operators of a
+    /// whole batch in turns.
+    std::vector<Operator> take(bool separate) && {
+        for (std::size_t i = 0; count_ > 1 && i < ranges_.size(); ++i)
+            list_.add_prefix(i % count_ == 0 ? "a_" : "b_", ranges_[i].first, ranges_[i].second);
+        std::vector<Operator> all = std::move(list_).take();
+        for (std::size_t i = 0; count_ > 1 && i < ranges_.size(); i += 2)
+            all = in_turns(std::move(all), ranges_[i], ranges_[i + 1]);
+        return count_ == 1 && separate ? in_turns(std::move(all), ranges_.front(), ranges_.back()) : all;
+    }
+
+private:
+    std::size_t count_;
+    OperatorList& list_;
+    std::vector<std::size_t> lasts_;
+    std::vector<Places> ranges_;
+};
+
 }  // namespace
 
 std::vector<Operator> with_weights(const StepShape& step, std::vector<Operator> forward,
@@ -138,38 +210,47 @@ std::vector<Operator> with_weights(const StepShape& step, std::vector<Operator> 
     if (sharded) gathers = held.gather("", {});
     if (trains && splits && !step.training.accumulates) held.gather_updated();
     if (sharded && !of_neighbour) held.copy_out("", gathers);
+    HalfBatches batches(step.two_batches, list);
     const std::size_t first = list.operators().size();
-    add_all(forward, list);
+    batches.for_each([&](std::size_t) { add_all(forward, list); });
     if (first > 0 && !of_neighbour) list.require(first, first - 1);
-    const std::size_t end = list.operators().size(), last = end - 1;
+    const std::size_t end = list.operators().size(), each = forward.size();
+    const std::vector<std::size_t> lasts = batches.lasts();
     if (sharded && of_neighbour) held.copy_out("", gathers);
-    if (!trains) return std::move(list).take();
+    if (!trains) return std::move(batches).take(false);
 
     std::vector<std::size_t> sums;
     if (sharded && of_neighbour) {
-        sums = held.reduce(CollectiveKind::reduce_scatter, {last});
-        gathers = held.gather("backward_", {last});
+        sums = held.reduce(CollectiveKind::reduce_scatter, lasts);
+        gathers = held.gather("backward_", lasts);
     } else if (!sharded && (!step.training.accumulates || step.spread.zero == Zero::gradients)) {
-        held.reduce(splits ? CollectiveKind::reduce_scatter : CollectiveKind::all_reduce, {last});
+        held.reduce(splits ? CollectiveKind::reduce_scatter : CollectiveKind::all_reduce, lasts);
     }
-    std::size_t after = last;
+    std::vector<std::size_t> after = lasts;
     if (step.training.recompute == Recompute::full && of_neighbour) {
-        const std::size_t again = list.operators().size();
-        add_all(forward, list, "_again");
-        list.require(again, last);
-        after = list.last();
+        batches.for_each([&](std::size_t) {
+            const std::size_t again = list.operators().size();
+            add_all(forward, list, "_again");
+            for (const std::size_t last : lasts) list.require(again, last);
+        });
+        after = batches.lasts();
     }
-    list = with_backward(step, std::move(list), first, end, after);
+    batches.for_each([&](std::size_t batch) {
+        const std::size_t begin = list.operators().size(), from = first + batch * each;
+        list = with_backward(step, std::move(list), from, from + each, after[batch]);
+        for (const std::size_t last : lasts)
+            if (last != lasts[batch]) list.require(begin, last);
+    });
+    const std::size_t behind = list.operators().size();
     if (sharded) held.copy_gradients_in();
     if (sharded && of_neighbour) held.copy_out("backward_", gathers);
     if (sharded && !of_neighbour) sums = held.reduce(CollectiveKind::reduce_scatter, {list.last()});
     if (step.training.two_micro_batches) list.separate(first, end);
-    if (step.training.accumulates) return std::move(list).take();
-    if (sharded)
-        held.add_shard_adam(sums);
-    else
-        held.add_adam(splits);
-    return std::move(list).take();
+    if (!step.training.accumulates && sharded) held.add_shard_adam(sums);
+    if (!step.training.accumulates && !sharded) held.add_adam(splits);
+    for (const std::size_t last : batches.lasts())
+        if (behind < list.operators().size() && last + 1 < behind) list.require(behind, last);
+    return std::move(batches).take(step.training.two_micro_batches);
 }
 
 }  // namespace overlap

@@ -28,7 +28,8 @@ enum class WeightsOf {
 /// the GPUs of a group, and Adam. Sharded weights are gathered before they are used, in training once more before the
 /// backward pass, with the copies that PyTorch's fully_shard makes around these collectives. Where only the optimiser is
 /// shared (Zero), gradients are scattered, and updated weights gathered beside the next step's first forward pass
-/// (Megatron-Core's --overlap-param-gather); with Zero::gradients they are scattered in each micro-batch.
+/// (Megatron-Core's --overlap-param-gather); with Zero::gradients they are scattered in each micro-batch. With
+/// StepShape::two_batches `forward` is that of half a batch, and the list has it twice; backward passes begin after both.
 std::vector<Operator> with_weights(const StepShape& step, std::vector<Operator> forward,
                                    const std::vector<HeldWeights>& weights, WeightsOf whose);
 

@@ -68,3 +68,58 @@ class Lists(SimTestCase):
             self.assertTrue(plain and chosen and not plain & chosen, schedule)
         self.assertEqual(len({row["serial_us"] for row in rows}), 1)
         self.assertEqual(sum("t3" in row["schedules"] for row in rows), 3)
+
+
+class ListsOfPipelines(SimTestCase):
+    """Two stages of two GPUs each; the pairs of a stage are on its ranks."""
+
+    @staticmethod
+    def stages(micro_batches, columns=(1024, 8192)):
+        operators = []
+        for number in range(micro_batches):
+            for stage in (0, 1):
+                ranks, name = [2 * stage, 2 * stage + 1], f"{number}_{stage}"
+                operators += [
+                    {"name": f"gather_{name}", "type": "collective", "collective": "all_gather", "bytes": 1 << 27, "dtype": "bf16",
+                     "ranks": ranks, "needs": [f"send_{number}"] if stage else []},
+                    {"name": f"gemm_{name}", "type": "gemm", "m": 8192, "n": columns[stage], "k": 8192, "dtype": "bf16", "ranks": ranks,
+                     "needs": [f"gather_{name}"]}]
+                if stage == 0:
+                    operators.append({"name": f"send_{number}", "type": "send", "bytes": 1000000, "from": [0, 1], "to": [2, 3],
+                                      "needs": [f"gemm_{name}"]})
+        return {"name": "stages", "order": "data", "operators": operators}
+
+    def makespan(self, workload, **keys):
+        return self.result("--config", self.file("run.json", {"topology": "h200_4", "workload": workload, **keys}))["makespan_us"]
+
+    def test_a_pair_of_some_ranks_takes_what_it_takes_alone(self):
+        pair = {"schedule": "ring_chunked", "params": {"chunks": 2}}
+        some = self.stages(1)["operators"][:2]
+        of_groups = [{key: value for key, value in op.items() if key != "ranks"} for op in some]
+        of_groups[0]["group"] = {"size": 2}
+        for order in ("data", "program"):
+            alone, both = (self.makespan({"name": "pair", "order": order, "operators": operators}, schedule="concurrent",
+                                         schedules={"gemm_0_0": pair}) for operators in (some, of_groups))
+            self.assertAlmostEqual(alone, both, delta=1e-6 * both)
+
+    def test_pieces_keep_their_order_where_operators_do_not(self):
+        # Both streams run what is there first; the pieces of a pair are those of a program, which has nothing else to run.
+        pairs = {name: {"schedule": schedule, "params": params} for name, schedule, params in (
+            ("gemm_0_0", "hetero_unfused_1d", {"chunks": 4}), ("gemm_0_1", "uniform_fused_1d", {"chunks": 2}))}
+        data, program = (self.makespan({**self.stages(1), "order": order}, schedule="concurrent", schedules=pairs)
+                         for order in ("data", "program"))
+        self.assertAlmostEqual(data, program, delta=1e-9 * program)
+
+    def test_pairs_are_cut_where_no_bubble_hides_them(self):
+        whole = self.makespan(self.stages(4), schedule="concurrent")
+        advice = json.loads(self.output("advise", "--topology", "h200_4", "--workload", self.file("stages.json", {
+            "schema": 1, "description": "Two stages.", "source": "made for a test", **self.stages(4)}), "--kernels", "library",
+            "--format", "json"))["pairs"]
+        chosen = {choice["pair"]: choice["schedule"] for choice in advice["choices"]}
+        # The first stage is idle for most of the time: only its first micro-batch, which the second stage waits for, gains.
+        self.assertEqual([chosen[f"gather_{number}_0 > gemm_{number}_0"] == "serial" for number in range(4)], [False, True, True, True])
+        for number in range(4):
+            self.assertNotEqual(chosen[f"gather_{number}_1 > gemm_{number}_1"], "serial")
+        self.assertLess(advice["makespan_us"], 0.95 * whole)
+        config = advice["run"]["config"]
+        self.assertEqual(self.result("--config", self.file("chosen.json", config))["makespan_us"], advice["makespan_us"])
