@@ -27,7 +27,7 @@ WRITING = [([*PAIR, "--what-if", "device.dma.engine_GBps=1000x", "--trace", "tra
            (["new", "device", "gpu_9", "--like", "h200", "--out", "made"], ["made/gpu_9.json", "made/gpu_9_8.json"])]
 PRINTING = [[*PAIR], [*PAIR, "--format", "json"], MODEL, ["advise", "--topology", "h200_2", "--gemm", "4096x1024x2048"], ["list"],
             ["list", "topologies"], ["explain", "makespan"], ["schema", "run"], ["--help-all"], ["man"], ["completion", "bash"],
-            ["sensitivity", *PAIR], ["sweep", "sweep.json", "--dry-run"], ["batch", "batch.jsonl"],
+            ["sensitivity", "--topology", "t3_ring_8", "--schedule", "serial"], ["sweep", "sweep.json", "--dry-run"], ["batch", "batch.jsonl"],
             ["compare", "cases.jsonl"], ["help", "sweep"]]
 
 
