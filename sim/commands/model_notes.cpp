@@ -89,12 +89,12 @@ std::vector<std::string> notes_of(const Model& model, const std::vector<StepStud
             : steps.front().shape.imbalance == 0
                 ? "tokens go to experts evenly (--imbalance 1.2: by a power law)"
                 : "tokens go to experts by a power law; every GPU is as busy as the busiest");
-    if (shape.draft > 0)
-        notes.push_back("a step verifies " + std::to_string(shape.draft) +
-                        " drafted tokens a sequence, which gains " + plain(shape.accepted) +
+    if (shape.decoding.draft > 0)
+        notes.push_back("a step verifies " + std::to_string(shape.decoding.draft) +
+                        " drafted tokens a sequence, which gains " + plain(shape.decoding.accepted) +
                         " (--accepted); what drafts them is not priced");
-    if (shape.chunk > 0)
-        notes.push_back("beside " + std::to_string(shape.chunk) +
+    if (shape.decoding.chunk > 0)
+        notes.push_back("beside " + std::to_string(shape.decoding.chunk) +
                         " tokens of a prompt (--mixed), which tokens/s don't count");
     const bool unpaired =
         steps.front().shape.spread.gpus > 1 && std::ranges::any_of(steps, [](const StepStudy& step) {

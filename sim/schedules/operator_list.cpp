@@ -89,15 +89,15 @@ decltype(CollectiveAlgorithm::build) built_by(const CollectiveWork& work, const 
 /// The graph of a list, operator by operator.
 class ListGraph {
 public:
-    ListGraph(std::vector<Operator> operators, const Topology& topology, bool in_sequence, bool by_data,
-              const std::optional<Rotations>& alike, TaskGraph& graph)
+    ListGraph(std::vector<Operator> operators, const Topology& topology, bool in_sequence,
+              ListOrder list_order, const std::optional<Rotations>& alike, TaskGraph& graph)
         : graph_(graph),
           operators_(std::move(operators)),
           topology_(topology),
           groups_(topology),
           built_(topology.gpus(), alike),
           in_sequence_(in_sequence),
-          by_data_(by_data),
+          list_order_(in_sequence ? ListOrder::program : list_order),
           ends_(operators_.size()),
           last_(static_cast<std::size_t>(topology.gpus())),
           calls_(built_.count()),
@@ -188,9 +188,9 @@ public:
         const RankTasks before = ready(choice.first);
         RankTasks first(before.size()), second(before.size());
         for (const Topology& group : groups_.of(choice.group)) {
-            SplicedEnds ends = splice(
-                graph_, choice.schedule->build(choice.workload(), group, choice.params, graph_.left()),
-                choice.pair.order == Order::collective_first, of_group(before, group), group, by_data_);
+            SplicedEnds ends =
+                splice(graph_, choice.schedule->build(choice.workload(), group, choice.params, graph_.left()),
+                       choice.pair.order, of_group(before, group), group, list_order_);
             put_back(std::move(ends.first), group, first);
             put_back(std::move(ends.second), group, second);
         }
@@ -235,7 +235,8 @@ private:
     const Topology& topology_;
     Groups groups_;
     BuiltRanks built_;
-    bool in_sequence_, by_data_;
+    bool in_sequence_;
+    ListOrder list_order_;
     std::vector<RankTasks> ends_;                   ///< by operator
     std::vector<std::optional<std::size_t>> last_;  ///< by rank: its last operator among those of some ranks
     std::optional<std::size_t> last_of_all_;        ///< the last operator among the others
@@ -278,8 +279,7 @@ void add_operators(const Workload& workload, const Topology& topology, const Sch
                    bool in_sequence, TaskGraph& graph, const Fuse& fuse,
                    std::span<const PairChoice> choices) {
     const std::vector<Operator> operators = workload.operators(topology.gpus());
-    const bool by_data = !in_sequence && workload.list_order == ListOrder::data;
-    ListGraph list(operators, topology, in_sequence, by_data, params.transfers.alike, graph);
+    ListGraph list(operators, topology, in_sequence, workload.list_order, params.transfers.alike, graph);
     const BuiltRanks& built = list.built();
     const auto takers = collectives_of_results(operators);
 

@@ -92,8 +92,8 @@ private:
 
 }  // namespace
 
-SplicedEnds splice(TaskGraph& graph, const TaskGraph& pair, bool collective_first, const RankTasks& ready,
-                   const Topology& group, bool by_data) {
+SplicedEnds splice(TaskGraph& graph, const TaskGraph& pair, Order order, const RankTasks& ready,
+                   const Topology& group, ListOrder list_order) {
     const TaskId offset = graph.size();
     OuterWaits waits(pair, ready);
     for (TaskId id = 0; id < pair.size(); ++id) graph.add(in_whole(pair[id], group), waits.of(id));
@@ -103,11 +103,13 @@ SplicedEnds splice(TaskGraph& graph, const TaskGraph& pair, bool collective_firs
         edge.successor += offset;
         graph.add_edge(edge);
     }
-    for (TaskId id = 0; by_data && id < pair.size(); ++id)
+    for (TaskId id = 0; list_order == ListOrder::data && id < pair.size(); ++id)
         if (const TaskId before = pair.stream_predecessor(id);
             is_computation_kind(pair[before].kind()) != is_computation_kind(pair[id].kind()))
             graph.add_edge({offset + before, offset + id});
-    const auto of_first = [&](TaskKind kind) { return is_computation_kind(kind) != collective_first; };
+    const auto of_first = [&](TaskKind kind) {
+        return is_computation_kind(kind) != (order == Order::collective_first);
+    };
     const auto of_both = [](TaskKind) { return true; };
     return {LastTasks(pair, of_first).by_rank(offset, ready.size()),
             LastTasks(pair, of_both).by_rank(offset, ready.size())};

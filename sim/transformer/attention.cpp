@@ -140,7 +140,7 @@ constexpr Whole rows_of_decode_tile = 32;
 /// latents, which all heads share, and multiplies in their space.
 StreamingWork one_token(const AttentionShape& a, const StepShape& step, const Heads& heads,
                         const OperatorList& list) {
-    const Whole sequences = sequences_of(step), queries = 1 + step.draft, rows = sequences * queries;
+    const Whole sequences = sequences_of(step), queries = 1 + step.decoding.draft, rows = sequences * queries;
     const Whole window = window_of(a);
     const Whole context =
         window == 0 ? Whole(step.sequence) : Whole(std::min<std::int64_t>(step.sequence, window));
@@ -172,11 +172,11 @@ StreamingWork chunk_of_prompt(const AttentionShape& a, const StepShape& step, co
                               const OperatorList& list) {
     StepShape chunk = step;
     chunk.phase = Phase::prefill;
-    chunk.tokens = step.chunk * step.spread.data;
+    chunk.tokens = step.decoding.chunk * step.spread.data;
     const Whole window = window_of(a), before = step.sequence / 2,
                 seen = window == 0 ? before : Whole(std::min<std::int64_t>(before, window));
-    const double pairs = static_cast<double>(step.chunk) * static_cast<double>(seen);
-    StreamingWork work = kernel_of(a, chunk, heads, pairs, Whole(step.chunk) + seen, list);
+    const double pairs = static_cast<double>(step.decoding.chunk) * static_cast<double>(seen);
+    StreamingWork work = kernel_of(a, chunk, heads, pairs, Whole(step.decoding.chunk) + seen, list);
     work.attention.sequences = 1;
     work.attention.tokens = narrowed<std::int32_t>(std::llround(std::sqrt(2 * pairs)), "a chunk");
     return work;
@@ -184,7 +184,7 @@ StreamingWork chunk_of_prompt(const AttentionShape& a, const StepShape& step, co
 
 void add_decode(const AttentionShape& a, const StepShape& step, const Heads& heads, OperatorList& list) {
     list.add("attention", one_token(a, step, heads, list));
-    if (step.chunk > 0) list.add("chunk_attention", chunk_of_prompt(a, step, heads, list));
+    if (step.decoding.chunk > 0) list.add("chunk_attention", chunk_of_prompt(a, step, heads, list));
 }
 
 /// Queries, keys and values through their latents, as Megatron-Core spreads them (NVIDIA/Megatron-LM 003b4ce

@@ -248,9 +248,9 @@ std::vector<Operator> operators_around(const Model& model, const StepShape& give
     if (!model.encoder) {
         const Whole columns = share(model.vocabulary, step.spread.tensor);
         const bool prefill = step.phase == Phase::prefill;
-        const Whole answered = prefill          ? Whole(share(rows, step.sequence))
-                               : step.chunk > 0 ? Whole(rows - step.chunk)
-                                                : rows;
+        const Whole answered = prefill                   ? Whole(share(rows, step.sequence))
+                               : step.decoding.chunk > 0 ? Whole(rows - step.decoding.chunk)
+                                                         : rows;
         if (shards_sequence(step))
             list.add("output_gather", list.collective(CollectiveKind::all_gather, answered, model.hidden,
                                                       false, step.spread.tensor_group()));

@@ -165,6 +165,24 @@ void ListSearch::descend() {
     for (std::size_t i = 0; i < pairs_.size(); ++i) pairs_[i].choose(best_.choices[i]);
     for (std::size_t unchanged = 0, i = 0; unchanged < pairs_.size(); i = (i + 1) % pairs_.size())
         unchanged = improve(i) ? 1 : unchanged + 1;
+    for (std::size_t i = 0; i < pairs_.size(); ++i) leave_whole_if_hidden(i);
+}
+
+void ListSearch::leave_whole_if_hidden(std::size_t index) {
+    PairCandidates& pair = pairs_[index];
+    if (pair.empty() || pair.chosen().candidate.schedule == "serial") return;
+    const std::size_t before = pair.choice();
+    for (const std::size_t other : pair.alternatives(label_)) {
+        if (pair.candidate(other).schedule != "serial") continue;
+        Choices whole = choices();
+        whole[index] = other;
+        const ListWay one = way(whole, best_.concurrent);
+        if (one.makespan > best_.makespan) continue;
+        best_ = one;
+        pair.choose(other);
+        others_[index] = {before, best_.makespan};
+        return;
+    }
 }
 
 bool ListSearch::improve(std::size_t index) {
@@ -177,15 +195,10 @@ bool ListSearch::improve(std::size_t index) {
         changed.push_back(choices());
         changed.back()[index] = other;
     }
-    // Where others hide the pair, as a pipeline's bubbles do, cutting it gains nothing.
-    const auto is_simpler = [&](const ListWay& way) {
-        return pair.candidate(way.choices[index]).schedule == "serial" &&
-               pair.candidate(best_.choices[index]).schedule != "serial";
-    };
     std::vector<Other> tried{{before, best_.makespan}};
     for (const ListWay& one : ways(changed, best_.concurrent)) {
         tried.push_back({one.choices[index], one.makespan});
-        if (one.makespan < best_.makespan || (one.makespan == best_.makespan && is_simpler(one))) best_ = one;
+        if (one.makespan < best_.makespan) best_ = one;
     }
     pair.choose(best_.choices[index]);
     others_[index].reset();

@@ -85,6 +85,8 @@ private:
     void descend();
     /// Whether pair `index` has changed.
     bool improve(std::size_t index);
+    /// Cutting a pair gains nothing where others hide it, as a pipeline's bubbles do.
+    void leave_whole_if_hidden(std::size_t index);
 
     Scenario serial_;
     std::string label_, uniform_label_;

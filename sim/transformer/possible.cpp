@@ -105,7 +105,7 @@ void require_halves(const StepShape& step, const std::string& where) {
     const std::string name = where + ": --enable-two-batch-overlap ";
     if (step.spread.experts == 1)
         throw UserError(name + "needs --ep above 1: without it no tokens are sent to experts");
-    if (step.chunk > 0) throw UserError(name + "goes without --mixed, whose prompt is in one half");
+    if (step.decoding.chunk > 0) throw UserError(name + "goes without --mixed, whose prompt is in one half");
     const std::int64_t rows = step.phase == Phase::decode ? sequences_of(step)
                                                           : rows_of(step) * step.spread.context,
                        parts = step.phase == Phase::decode ? 2 : 2 * step.sequence;
@@ -135,12 +135,13 @@ void require_possible(const Model& model, const StepShape& step, const std::stri
                         number(spread.gpus / spread.stages) + " GPUs of the topology" +
                         (spread.stages > 1 ? " that a stage has" : ""));
     require_iteration(model, step, where);
-    if ((step.draft > 0 || step.chunk > 0) && step.phase != Phase::decode)
+    if ((step.decoding.draft > 0 || step.decoding.chunk > 0) && step.phase != Phase::decode)
         throw UserError(where + ": --draft and --mixed need --phase decode");
-    if (step.accepted < 1 || step.accepted > 1 + static_cast<double>(step.draft))
-        throw UserError(where + ": --accepted is from 1 to --draft + 1, " + std::to_string(step.draft + 1));
+    if (step.decoding.accepted < 1 || step.decoding.accepted > 1 + static_cast<double>(step.decoding.draft))
+        throw UserError(where + ": --accepted is from 1 to --draft + 1, " +
+                        std::to_string(step.decoding.draft + 1));
     for (const LayerShape& layer : model.shapes)
-        if (step.chunk > 0 && layer.attention.latent())
+        if (step.decoding.chunk > 0 && layer.attention.latent())
             throw UserError(where + ": --mixed is not for latent attention, whose prompts take other GEMMs");
     if (spread.sharded && spread.data == 1)
         throw UserError(where + ": --fsdp needs --dp above 1: it shares weights among data-parallel GPUs");

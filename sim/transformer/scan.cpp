@@ -20,7 +20,7 @@ StreamingWork scanned(const ScanShape& scan, const StepShape& step, const Operat
     const Whole rows = rows_of(step);
     StreamingWork work = list.streams(rows * local(scan.columns, step), rows * local(scan.inner, step));
     const bool decode = step.phase == Phase::decode;
-    const Whole states = decode            ? Whole(sequences_of(step) + (step.chunk > 0 ? 1 : 0))
+    const Whole states = decode            ? Whole(sequences_of(step) + (step.decoding.chunk > 0 ? 1 : 0))
                          : scan.chunk == 0 ? Whole(0)
                                            : Whole(share(rows, scan.chunk));
     const Bytes moved = static_cast<double>(states * local(scan.state, step)) * state_number;

@@ -23,14 +23,14 @@ double tokens_per_second(const Served& served, bool cut) {
 
 StepShape decode_of(const ServeLoad& load, StepShape step) {
     step.phase = Phase::decode;
-    step.tokens = load.concurrency * (1 + step.draft);
+    step.tokens = load.concurrency * (1 + step.decoding.draft);
     step.sequence = load.input + load.output / 2;
     return step;
 }
 
 StepShape prefill_of(const ServeLoad& load, StepShape step) {
     step.phase = Phase::prefill;
-    step.draft = 0;
+    step.decoding.draft = 0;
     step.tokens = step.sequence = load.input;
     return step;
 }
@@ -38,7 +38,7 @@ StepShape prefill_of(const ServeLoad& load, StepShape step) {
 Seconds time_per_token(const Served& served, bool cut) {
     const double prompts =
         static_cast<double>(served.load.concurrency) / static_cast<double>(served.load.output);
-    return step_time(served.decode, cut) / served.decode.steps.front().shape.accepted +
+    return step_time(served.decode, cut) / served.decode.steps.front().shape.decoding.accepted +
            prompts * step_time(served.prefill, cut);
 }
 

@@ -80,11 +80,20 @@ struct Training {
     bool two_micro_batches = false;  ///< backward passes are of another micro-batch than forward passes
 };
 
+/// What only decode has, besides the next token of each sequence. StepShape::tokens counts these tokens, too.
+struct Decoding {
+    std::int64_t draft =
+        0;                ///< tokens that a sequence has verified beside its next one (speculative decoding)
+    double accepted = 1;  ///< tokens that a sequence gains in a step, on average: 1 to draft + 1
+    std::int64_t chunk = 0;  ///< tokens of a prompt that a GPU processes in the same step
+};
+
 /// Most tokens of a GPU with which DeepEP's low-latency kernels were measured.
 inline constexpr std::int64_t most_low_latency_tokens = 1024;
 /// SMs with which DeepEP's normal kernels were measured.
 inline constexpr std::array<std::int16_t, 6> measured_deepep_sms{4, 8, 12, 16, 20, 24};
 
+/// A step on all GPUs, apart from the model.
 struct StepShape {
     Phase phase = Phase::forward;
     std::int64_t tokens = 4096;    ///< of all GPUs together
@@ -103,12 +112,7 @@ struct StepShape {
     /// schedules have them
     std::optional<std::int16_t> deepep_sms = {};
     bool best_sms = false;  ///< those of measured_deepep_sms with which the step is fastest
-    /// Decode: drafted tokens that each sequence has verified beside its next one (speculative decoding); `tokens`
-    /// counts them, too.
-    std::int64_t draft = 0;
-    double accepted = 1;  ///< tokens that a sequence gains in a step, on average: 1 to draft + 1
-    /// Decode: tokens of a prompt that a GPU processes in the same step; `tokens` counts them, too.
-    std::int64_t chunk = 0;
+    Decoding decoding = {};
     bool rotates_apart = true;  ///< queries and keys are rotated by a kernel of its own, not by attention's
 };
 
@@ -122,7 +126,7 @@ inline std::int64_t rows_of(const StepShape& step) {
 }
 /// Sequences of a decode step, on one GPU.
 inline std::int64_t sequences_of(const StepShape& step) {
-    return (rows_of(step) - step.chunk) / (1 + step.draft);
+    return (rows_of(step) - step.decoding.chunk) / (1 + step.decoding.draft);
 }
 /// Tokens of all micro-batches.
 inline std::int64_t all_tokens(const StepShape& step) {
@@ -131,7 +135,7 @@ inline std::int64_t all_tokens(const StepShape& step) {
 /// By how many tokens sequences become longer in a step; all that are processed, if it isn't decode.
 inline double gained_tokens(const StepShape& step) {
     return step.phase == Phase::decode
-               ? step.accepted * static_cast<double>(sequences_of(step) * step.spread.data)
+               ? step.decoding.accepted * static_cast<double>(sequences_of(step) * step.spread.data)
                : static_cast<double>(all_tokens(step));
 }
 /// Tokens of the norms of a GPU.

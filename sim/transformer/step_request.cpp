@@ -106,10 +106,10 @@ StepShape step_of(const StepRequest& request, const Model& model, const Parallel
     step.pipeline = request.pipeline;
     step.two_batches = request.two_batches;
     step.best_sms = request.best_sms;
-    step.draft = request.draft;
-    step.chunk = request.mixed;
-    step.accepted = request.accepted.value_or(1.0 + static_cast<double>(step.draft));
-    step.tokens = tokens * (1 + step.draft) + step.chunk * spread.data;
+    step.decoding.draft = request.draft;
+    step.decoding.chunk = request.mixed;
+    step.decoding.accepted = request.accepted.value_or(1.0 + static_cast<double>(step.decoding.draft));
+    step.tokens = tokens * (1 + step.decoding.draft) + step.decoding.chunk * spread.data;
     step.sequence = request.sequence.value_or(
         step.phase == Phase::decode
             ? std::min<std::int64_t>(model.longest, 8192)

@@ -29,7 +29,7 @@ struct StepRequest : SpreadRequest {
     Recompute recompute = Recompute::none;
     DType moments = DType::fp32;                            ///< see Training
     std::optional<std::int64_t> micro_batch, global_batch;  ///< sequences
-    std::int64_t draft = 0, mixed = 0;                      ///< see StepShape::draft and ::chunk
+    std::int64_t draft = 0, mixed = 0;                      ///< see Decoding::draft and ::chunk
     std::optional<double> accepted;                         ///< default: all that is drafted
 
     /// Whether the batch is given in sequences, not in tokens.
