@@ -21,10 +21,10 @@ inline const std::array<std::string, 4> pipeline_order_names{"1f1b", "interleave
 /// How the micro-batches of an iteration go through the GPUs.
 struct Pipeline {
     int stages = 1;
-    std::optional<std::int64_t> last_layers = {};  ///< of the last virtual stage; none: evenly
     int chunks = 1;  ///< of layers on each stage: virtual stages; above 1 only where interleaved
     PipelineOrder order = PipelineOrder::one_f_one_b;
-    std::int64_t micro_batches = 1;  ///< of an iteration, through each copy of the model
+    std::int64_t micro_batches = 1;                ///< of an iteration, through each copy of the model
+    std::optional<std::int64_t> last_layers = {};  ///< of the last virtual stage; none: evenly
 
     /// Whether the iteration is one pass of all tokens through all layers.
     bool is_trivial() const { return stages == 1 && micro_batches == 1; }
