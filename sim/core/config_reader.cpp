@@ -1,13 +1,16 @@
 #include "sim/core/config_reader.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
+#include <map>
+#include <memory>
+#include <mutex>
 #include <sstream>
 
 #include "sim/core/archive.hpp"
 #include "sim/core/available_memory.hpp"
 #include "sim/core/input_file.hpp"
-
 #include "sim/core/ranges.hpp"
 #include "sim/core/shown.hpp"
 
@@ -254,7 +257,51 @@ void require_memory_to_parse(const std::filesystem::path& path, double bytes) {
                        available_memory());
 }
 
-Json read_json_file(const std::filesystem::path& path) {
+namespace {
+
+/// Small files as they were parsed last: sweeps, what-ifs and comparisons read a machine's again for each run. A file
+/// that was written since is parsed again; one of the last seconds may be written again within its time stamp.
+class ParsedFiles {
+public:
+    template <class Parse>
+    Json read(const std::filesystem::path& path, const Parse& parse) {
+        const std::optional<Stamp> stamp = stamp_of(path);
+        if (!stamp) return parse();
+        const std::string name = std::filesystem::absolute(path).string();
+        if (const auto found = kept(name); found != nullptr && found->first == *stamp) return found->second;
+        const auto parsed = std::make_shared<const Parsed>(*stamp, parse());
+        const std::lock_guard lock(mutex_);
+        if (files_.size() == most_files) files_.clear();
+        files_[name] = parsed;
+        return parsed->second;
+    }
+
+private:
+    using Stamp = std::pair<std::filesystem::file_time_type, std::uintmax_t>;
+    using Parsed = std::pair<Stamp, Json>;
+    static constexpr std::uintmax_t most_bytes = 1 << 20;
+    static constexpr std::size_t most_files = 64;
+
+    static std::optional<Stamp> stamp_of(const std::filesystem::path& path) {
+        std::error_code time_unknown, size_unknown;
+        const Stamp stamp(std::filesystem::last_write_time(path, time_unknown),
+                          std::filesystem::file_size(path, size_unknown));
+        const bool is_settled =
+            std::filesystem::file_time_type::clock::now() - stamp.first > std::chrono::seconds(2);
+        if (time_unknown || size_unknown || !is_settled || stamp.second > most_bytes) return std::nullopt;
+        return stamp;
+    }
+    std::shared_ptr<const Parsed> kept(const std::string& path) {
+        const std::lock_guard lock(mutex_);
+        const auto found = files_.find(path);
+        return found == files_.end() ? nullptr : found->second;
+    }
+
+    std::mutex mutex_;
+    std::map<std::string, std::shared_ptr<const Parsed>> files_;
+};
+
+Json parsed_file(const std::filesystem::path& path) {
     const std::filesystem::path plain = uncompressed_file(path, "a JSON file");
     std::ifstream in = open_input(plain, "a JSON file");
     std::error_code ignored;
@@ -263,6 +310,13 @@ Json read_json_file(const std::filesystem::path& path) {
     std::ostringstream content;
     content << in.rdbuf();
     return parse_json(content.str(), path.string());
+}
+
+}  // namespace
+
+Json read_json_file(const std::filesystem::path& path) {
+    static ParsedFiles files;
+    return files.read(path, [&path] { return parsed_file(path); });
 }
 
 }  // namespace overlap

@@ -110,7 +110,7 @@ TEST_CASE("attention's kernels alone are predicted within target, by the fits th
     const Json before = read_json_file(shipped / "h200.json");
     std::vector<KernelSource> alone = recipes.tables;
     std::erase_if(alone, [](const KernelSource& source) {
-        return !source.alone || source.kind == KernelTableKind::grouped;
+        return !source.alone || source.kind == KernelTableKind::moe;
     });
     REQUIRE(alone.size() == 2);
     const std::string date = before["attention_prefill"]["bf16_kernel"]["provenance"]["date"];
