@@ -14,43 +14,61 @@ bool is_group(const std::string& key) {
     return groups.contains(key);
 }
 
-/// The numbers and choices of a file, without texts on them.
-Json bare(const Json& json) {
-    if (json.is_array()) {
-        Json all = Json::array();
-        for (const Json& one : json) all.push_back(bare(one));
-        return all;
-    }
-    if (!json.is_object()) return json;
-    if (json.contains("value") && json.contains("source")) return json["value"];
+/// Whether a key holds a text on the numbers of its file, or the name of one.
+bool is_text(const std::string& key) {
     static const std::set<std::string> texts{"schema", "name",       "description", "source",     "like",
                                              "device", "provenance", "validation",  "measured_on"};
-    Json all = Json::object();
-    for (const auto& [key, value] : json.items())
-        if (!texts.contains(key)) all[key] = bare(value);
-    return all;
+    return texts.contains(key);
+}
+
+const Json& without_source(const Json& json) {
+    return json.is_object() && json.contains("value") && json.contains("source") ? json["value"] : json;
+}
+
+bool same_numbers(const Json& one, const Json& other);
+
+/// Whether two objects have the same numbers at the same keys, of those that `counts` takes.
+template <class Counts>
+bool same_numbers_of(const Json& one, const Json& other, const Counts& counts) {
+    const auto next = [&counts](const Json& json, auto at) {
+        while (at != json.end() && !counts(at.key())) ++at;
+        return at;
+    };
+    auto a = next(one, one.begin()), b = next(other, other.begin());
+    for (; a != one.end() && b != other.end(); a = next(one, ++a), b = next(other, ++b))
+        if (a.key() != b.key() || !same_numbers(*a, *b)) return false;
+    return a == one.end() && b == other.end();
+}
+
+/// Whether two files, or parts of them, have the same numbers and choices, whatever their texts say.
+bool same_numbers(const Json& one, const Json& other) {
+    const Json &a = without_source(one), &b = without_source(other);
+    if (a.is_array() && b.is_array()) return std::ranges::equal(a, b, same_numbers);
+    if (!a.is_object() || !b.is_object()) return a == b;
+    return same_numbers_of(a, b, [](const std::string& key) { return !is_text(key); });
 }
 
 /// Which of a machine's parts are as they were measured.
 class Sameness {
 public:
-    Sameness(const Json& topology, const GpuFiles& now, const GpuFiles& fitted)
-        : now_{bare(now.device), bare(now.calibration)},
-          fitted_{bare(fitted.device), bare(fitted.calibration)} {
-        same_gpu_ = facts(now_.device) == facts(fitted_.device);
-        same_files_ = now_.device == fitted_.device && now_.calibration == fitted_.calibration;
+    Sameness(const Json& topology, const GpuFiles& now, const GpuFiles& fitted) : now_(now), fitted_(fitted) {
+        same_gpu_ = same_numbers_of(now.device, fitted.device,
+                                    [](const std::string& key) { return !is_text(key) && !is_group(key); });
+        same_files_ =
+            same_numbers(now.device, fitted.device) && same_numbers(now.calibration, fitted.calibration);
         measured_on_ = now.calibration.value("measured_on", Json::object());
         gpus_ = topology.value("gpus_per_node", 0);
         same_links_ = topology.value("nodes", 1) == 1 && topology.value("degraded", Json::object()).empty() &&
                       measured_on_.contains("fabric") &&
-                      bare(measured_on_["fabric"]) == bare(topology.value("fabric", Json::array()));
+                      same_numbers(measured_on_["fabric"], topology.value("fabric", Json::array()));
     }
 
     /// Work of one GPU by these groups of the calibration.
     bool of_gpu(const std::vector<std::string>& groups) const {
         return same_gpu_ && std::ranges::all_of(groups, [&](const std::string& group) {
-                   return now_.calibration.value(group, Json::object()) ==
-                          fitted_.calibration.value(group, Json::object());
+                   const bool is_there = now_.calibration.contains(group);
+                   return is_there == fitted_.calibration.contains(group) &&
+                          (!is_there || same_numbers(now_.calibration[group], fitted_.calibration[group]));
                });
     }
     /// Work between GPUs; `what`: a key of "measured_on".
@@ -61,14 +79,7 @@ public:
     bool whole_gpu() const { return same_files_; }
 
 private:
-    static Json facts(const Json& device) {
-        Json all = Json::object();
-        for (const auto& [key, value] : device.items())
-            if (!is_group(key)) all[key] = value;
-        return all;
-    }
-
-    GpuFiles now_, fitted_;
+    const GpuFiles &now_, &fitted_;
     Json measured_on_;
     int gpus_ = 0;
     bool same_gpu_ = false, same_files_ = false, same_links_ = false;
