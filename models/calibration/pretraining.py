@@ -46,6 +46,8 @@ def arguments(row):
         given += ["--vp", row["vp"]]
     if row["tp"] != "1":
         given += ["--sequence-parallel"]
+    if row["precision"] == "FP8":  # "fp8_cs" in its scripts/performance/utils/precision.py
+        given += ["--fp8-recipe", "tensorwise"]
     if row["model"] == "DeepSeekV3":
         given += [*DEEPSEEK, "--last-stage-layers", LAST_LAYERS[row["gpu"]]]
     return given + (["--fsdp"] if row["fsdp"] != "0" else [])

@@ -109,8 +109,9 @@ ModelReport studied(const ModelFlags& flags, const ConfigFolder& folder, StudyOp
         return study_list(flags, options,
                           folder.machine(flags.topology, WhatIf(options.run.what_if, flags_place)), resolver);
     if (!flags.server.empty()) throw UserError(flags_place + ": --server is for --phase serve");
-    if (flags.phase != "training" && contains(flags.given, "--optimizer-dtype"))
-        throw UserError(flags_place + ": --optimizer-dtype is for --phase training");
+    for (const char* one : {"--optimizer-dtype", "--fp8-recipe"})
+        if (flags.phase != "training" && contains(flags.given, one))
+            throw UserError(flags_place + ": " + one + " is for --phase training");
     Model model = named_model(flags.config, folder, flags.known_part ? Unread::left_out : Unread::refused);
     if (flags.layers) model.layers = *flags.layers;
     if (flags.predicting > 0) add_predicting_layers(model, flags.predicting);
@@ -127,7 +128,13 @@ ModelReport studied(const ModelFlags& flags, const ConfigFolder& folder, StudyOp
     if (request.pipeline.virtual_stages() > 1 && !request.global_batch)
         throw UserError(flags_place + ": --pp needs --global-batch");
     take_formats(flags.dtype, machine, request, model);
-    if (request.phase == Phase::training) take_training_libraries(request.dtype, folder, options, model);
+    const bool whole_scales =
+        request.dtype == DType::fp8 && (!request.stored.is_set() || request.stored.name == "fp8_tensor");
+    if (contains(flags.given, "--fp8-recipe") && !whole_scales)
+        throw UserError(
+            flags_place +
+            ": --fp8-recipe is for --dtype fp8, whose scales are of tensors; others' are of blocks");
+    if (request.phase == Phase::training) take_training_libraries(request, folder, options, model);
     const Parallelism spread = spread_of(request, machine.topology.gpus());
     std::vector<StepShape> shapes;
     if (request.has_batch())
@@ -179,6 +186,8 @@ bool same_times(const ModelReport& a, const ModelReport& b) {
 void add_what_if(const ModelFlags& flags, const ConfigFolder& folder, const StudyOptions& options,
                  Resolver& resolver, ModelReport& report) {
     if (flags.what_if.empty()) return;
+    Json asked = Json::object();
+    assign_what_ifs(asked, flags.what_if);
     const auto is_same = [&](const Json& what_if) {
         StudyOptions other = options;
         other.run.what_if = what_if;
@@ -188,7 +197,7 @@ void add_what_if(const ModelFlags& flags, const ConfigFolder& folder, const Stud
         config_of(*std::ranges::max_element(report.steps.front().lists, {}, &ListStudy::count), flags);
     const Scenario scenario = resolver.resolve(config);
     const Remarks remarks = Remarker(folder).on_what_if(config, scenario, makespan_of(scenario),
-                                                        {"in any of these times", is_same});
+                                                        {"in any of these times", is_same, asked});
     report.what_if = remarks.what_if;
     append(report.notes, remarks.notes);
     for (const std::string& note : remarks.notes) spdlog::warn("{}", note);
@@ -197,7 +206,7 @@ void add_what_if(const ModelFlags& flags, const ConfigFolder& folder, const Stud
 void execute_serve(const ModelFlags& flags, const ConfigFolder& folder) {
     for (const char* one :
          {"--tokens", "--sequence", "--dp", "--pp", "--cp", "--micro-batch", "--global-batch", "--recompute",
-          "--optimizer-dtype", "--fsdp", "--zero", "--mixed"})
+          "--optimizer-dtype", "--fp8-recipe", "--fsdp", "--zero", "--mixed"})
         if (contains(flags.given, one))
             throw UserError(flags_place + ": " + one +
                             " is not for --phase serve, which has one copy of the model");

@@ -143,6 +143,15 @@ std::shared_ptr<ModelFlags> add_model_flags(CLI::App& app) {
             "Training: both moments of the gradients that Adam keeps, fp32 or bf16 (Megatron's --exp-avg-dtype and "
             "--exp-avg-sq-dtype); the weights that it changes are in fp32; default fp32")
         ->check(CLI::IsMember({"fp32", "bf16"}));
+    command
+        ->add_option_function<std::string>(
+            "--fp8-recipe",
+            [flags](const std::string& name) {
+                flags->request.recipe = static_cast<Fp8Recipe>(place_of(fp8_recipe_names, name));
+            },
+            "Training in fp8: scales of a tensor by those of earlier steps (delayed), or by its own largest magnitude, for "
+            "which a kernel reads it before (tensorwise; NVIDIA's FP8-CS); default delayed")
+        ->check(CLI::IsMember(std::vector<std::string>(fp8_recipe_names.begin(), fp8_recipe_names.end())));
     command->add_flag(
         "--fsdp", flags->request.sharded,
         "Data-parallel GPUs share weights, gradients and optimiser states (PyTorch fully_shard, ZeRO-3)");
@@ -249,6 +258,7 @@ std::shared_ptr<ModelFlags> add_model_flags(CLI::App& app) {
                                  "--global-batch",
                                  "--recompute",
                                  "--optimizer-dtype",
+                                 "--fp8-recipe",
                                  "--server",
                                  "--fsdp",
                                  "--imbalance",

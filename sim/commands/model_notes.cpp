@@ -107,7 +107,9 @@ std::vector<std::string> notes_of(const Model& model, const std::vector<StepStud
     return notes;
 }
 
-void take_training_libraries(DType dtype, const ConfigFolder& folder, StudyOptions& options, Model& model) {
+void take_training_libraries(StepRequest& request, const ConfigFolder& folder, StudyOptions& options,
+                             Model& model) {
+    const DType dtype = request.dtype;
     const std::string key = "device.gemm_library", grouped = "device.grouped_library";
     Json& what_if = options.run.what_if;
     const std::optional<ConfigFile> file = folder.machine_files(options.run.topology).calibration;
@@ -115,6 +117,7 @@ void take_training_libraries(DType dtype, const ConfigFolder& folder, StudyOptio
     const auto has = [&](const std::string& fit) { return file->json.contains(Json::json_pointer(fit)); };
     if (has("/gemm_libraries/torch_linear/" + name_of(dtype))) {
         what_if[key] = "torch_linear";
+        request.gemms_cast = true;
         model.notes.push_back("GEMMs in " + name_of(dtype) +
                               " by torch_linear, which quantises A (--what-if device.gemm_library=mixed: "
                               "quantised before)");

@@ -20,6 +20,7 @@ std::vector<std::string> notes_of(const Model& model, const std::vector<StepStud
 
 /// PyTorch's linear quantises A itself, and its grouped GEMMs take longer than a server's fused layers. Where a device
 /// has such GEMMs beside others, training takes them, and the notes say so.
-void take_training_libraries(DType dtype, const ConfigFolder& folder, StudyOptions& options, Model& model);
+void take_training_libraries(StepRequest& request, const ConfigFolder& folder, StudyOptions& options,
+                             Model& model);
 
 }  // namespace overlap

@@ -226,7 +226,8 @@ Remarker::ChangesPtr Remarker::changes_of(const RunConfig& config) {
     });
 }
 
-std::vector<std::string> Remarker::notes_of_values(const RunConfig& config, const Scenario& scenario) {
+std::vector<std::string> Remarker::notes_of_values(const RunConfig& config, const Scenario& scenario,
+                                                   const Json& asked) {
     if (config.what_if.empty()) return {};
     const ChangesPtr changes = changes_of(config);
     std::vector<ChangedValue> moved = changes->moved;
@@ -235,17 +236,20 @@ std::vector<std::string> Remarker::notes_of_values(const RunConfig& config, cons
             return value.key.starts_with("device." + group + ".") && !has_kernels(scenario.workload, group);
         });
     });
-    return notes_of_changes(changes->given, changes->before.device.json, changes->before.calibration->json,
+    std::vector<ChangedValue> given = changes->given;
+    std::erase_if(given, [&](const ChangedValue& value) { return !asked.contains(value.key); });
+    return notes_of_changes(given, changes->before.device.json, changes->before.calibration->json,
                             types_of_gemms(scenario.workload), moved);
 }
 
 Remarks Remarker::on_what_if(const RunConfig& config, const Scenario& scenario, Seconds makespan,
                              const RemarkedResult& result) {
     if (config.what_if.empty()) return {};
-    Remarks remarks{notes_of_values(config, scenario), config.what_if};
+    const Json& asked = result.asked.is_null() ? config.what_if : result.asked;
+    Remarks remarks{notes_of_values(config, scenario, asked), asked};
     for (const ChangedValue& change : changes_of(config)->given) {
-        if (informational(change.key) != nullptr) continue;
-        Json others = config.what_if;
+        if (informational(change.key) != nullptr || !asked.contains(change.key)) continue;
+        Json others = asked;
         others.erase(change.key);
         const bool nothing = changes_nothing(config, change.key, makespan, folder_) &&
                              (!result.is_same || result.is_same(others));

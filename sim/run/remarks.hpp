@@ -27,6 +27,8 @@ struct RemarkedResult {
     std::string place = "in this run's makespan";
     /// Whether all of them are the same with another what-if; null: asks the run alone.
     std::function<bool(const Json& what_if)> is_same = nullptr;
+    /// The what-if as a user gave it, where the run has more changes (a stage of a pipeline is a smaller machine).
+    Json asked = nullptr;
 };
 
 /// Makes remarks on runs. Many runs name the same files, so the last files are cached.
@@ -46,7 +48,9 @@ public:
     Remarks on_what_if(const RunConfig& config, const Scenario& scenario, Seconds makespan,
                        const RemarkedResult& result);
     /// Those notes on the what-if that need no simulation.
-    std::vector<std::string> notes_of_values(const RunConfig& config, const Scenario& scenario);
+    std::vector<std::string> notes_of_values(const RunConfig& config, const Scenario& scenario) {
+        return notes_of_values(config, scenario, config.what_if);
+    }
 
 private:
     /// What a what-if makes of a machine's files.
@@ -57,6 +61,9 @@ private:
     using ChangesPtr = std::shared_ptr<const Changes>;
 
     ChangesPtr changes_of(const RunConfig& config);
+    /// Of the changes whose keys are in `asked`.
+    std::vector<std::string> notes_of_values(const RunConfig& config, const Scenario& scenario,
+                                             const Json& asked);
 
     ConfigFolder folder_;
     RecentValues<std::string, ChangesPtr> changes_{16};  ///< by topology and what-if

@@ -115,11 +115,16 @@ void OperatorList::add_cast(const std::string& name, const decltype(Operator::wo
         numbers =
             static_cast<double>(gemm->m) * static_cast<double>(gemm->k) * static_cast<double>(gemm->batch);
     if (numbers == 0) return;
-    operators_.push_back(
-        {name + "_cast",
-         StreamingWork{numbers * element_size(output_type(dtype_)), numbers * 2 * element_size(dtype_)},
-         std::move(needs)});
-    needs = {last()};
+    const auto pass = [&](const char* suffix, Bytes read, Bytes written) {
+        operators_.push_back({name + suffix, StreamingWork{read, written}, std::move(needs)});
+        needs = {last()};
+    };
+    const Bytes wide = numbers * element_size(output_type(dtype_)), narrow = numbers * element_size(dtype_);
+    if (scales_by_itself_) pass("_amax", wide, Bytes());
+    if (gemms_cast_ && gemm != nullptr)
+        pass("_cast", Bytes(), narrow);
+    else
+        pass("_cast", wide, 2 * narrow);
 }
 
 std::size_t add_gather(const StepShape& step, const std::string& name, std::int64_t columns,

@@ -30,6 +30,8 @@ public:
     /// both of its operands from others.
     void cast_operands(const StepShape& step) {
         if (casts_operands(step)) cast_on_ = step.spread.gpus / step.spread.stages;
+        gemms_cast_ = step.training.gemms_cast;
+        scales_by_itself_ = step.dtype == DType::fp4 || step.training.recipe == Fp8Recipe::tensorwise;
     }
     void keep_operands() { cast_on_ = 0; }
 
@@ -88,8 +90,10 @@ private:
 
     static constexpr std::int64_t most_of_gemm = 1'000'000'000;  // as of lists in files
     DType dtype_;
-    double weight_bits_ = 0;  ///< GemmShape::weight_bits
-    int cast_on_ = 0;         ///< GPUs of a stage; 0: no casts
+    double weight_bits_ = 0;         ///< GemmShape::weight_bits
+    int cast_on_ = 0;                ///< GPUs of a stage; 0: no casts
+    bool gemms_cast_ = false;        ///< Training::gemms_cast
+    bool scales_by_itself_ = false;  ///< a kernel reads what is cast before, for its largest magnitude
     std::vector<Operator> operators_;
 };
 

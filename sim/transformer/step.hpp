@@ -72,10 +72,19 @@ private:
 };
 
 /// What only training has.
+/// Scales of a tensor that is cast to fp8: of earlier steps, or by its own largest magnitude, which a kernel looks for
+/// before the cast.
+enum class Fp8Recipe { delayed, tensorwise };
+inline constexpr std::array<std::string_view, 2> fp8_recipe_names{"delayed", "tensorwise"};
+
 struct Training {
     Recompute recompute = Recompute::none;
     /// Of both moments that Adam keeps of a gradient: fp32, or bf16 (Megatron-Core's --exp-avg-dtype, --exp-avg-sq-dtype)
     DType moments = DType::fp32;
+    /// Of casts to fp8: Megatron-Core's --fp8-recipe. fp4 always needs the largest magnitude, for the scale of its scales.
+    Fp8Recipe recipe = Fp8Recipe::delayed;
+    bool gemms_cast =
+        false;  ///< the GEMMs' times hold the cast of A, so that only its transpose is written beside them
     bool accumulates = false;  ///< gradients are kept for the next micro-batch: no sums of them, no optimiser
     bool two_micro_batches = false;  ///< backward passes are of another micro-batch than forward passes
 };

@@ -103,6 +103,8 @@ StepShape step_of(const StepRequest& request, const Model& model, const Parallel
     StepShape step{request.phase, tokens, 0, request.dtype, spread, request.imbalance, request.stored};
     step.training.recompute = request.recompute;
     step.training.moments = request.moments;
+    step.training.recipe = request.recipe;
+    step.training.gemms_cast = request.gemms_cast;
     step.pipeline = request.pipeline;
     step.two_batches = request.two_batches;
     step.best_sms = request.best_sms;

@@ -27,7 +27,9 @@ struct StepRequest : SpreadRequest {
     std::optional<std::int64_t> sequence;
     std::optional<double> imbalance;
     Recompute recompute = Recompute::none;
-    DType moments = DType::fp32;                            ///< see Training
+    DType moments = DType::fp32;  ///< see Training
+    Fp8Recipe recipe = Fp8Recipe::delayed;
+    bool gemms_cast = false;                                ///< see Training
     std::optional<std::int64_t> micro_batch, global_batch;  ///< sequences
     std::int64_t draft = 0, mixed = 0;                      ///< see Decoding::draft and ::chunk
     std::optional<double> accepted;                         ///< default: all that is drafted

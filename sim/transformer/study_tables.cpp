@@ -166,6 +166,8 @@ Json to_json(const ModelReport& report) {
         json["cp_comm_type"] = context_exchange_names[static_cast<std::size_t>(shape.spread.exchange)];
     if (!report.is_list() && shape.phase == Phase::training)
         json["optimizer_dtype"] = name_of(shape.training.moments);
+    if (shape.phase == Phase::training && shape.dtype == DType::fp8)
+        json["fp8_recipe"] = fp8_recipe_names[static_cast<std::size_t>(shape.training.recipe)];
     if (shape.spread.zero != Zero::none) json["zero"] = static_cast<int>(shape.spread.zero);
     json["gemm_library"] = or_null(library);
     json["confidence"] = to_json(report.confidence);

@@ -240,6 +240,18 @@ class ModelSteps(SimTestCase):
         self.assert_refused([*model, "--optimizer-dtype", "fp8"], "fp8 not in {fp32,bf16}")
         self.assert_refused(["model", "llama3_8b", "--topology", "h200_8", "--optimizer-dtype", "bf16"], "is for --phase training")
 
+    def test_scales_of_fp8(self):
+        model = ["model", "llama3_8b", "--topology", "h200_8", "--tp", "1", "--dp", "8", "--tokens", "65536", "--phase", "training"]
+        delayed, tensorwise = (self.report(*model, "--dtype", "fp8", *args) for args in ((), ("--fp8-recipe", "tensorwise")))
+        self.assertEqual((delayed["fp8_recipe"], tensorwise["fp8_recipe"]), ("delayed", "tensorwise"))
+        times = {one["name"]: one["serial_us"] for one in tensorwise["steps"][0]["lists"][0]["operators"]}
+        self.assertEqual(len([name for name in times if name.endswith("_amax")]), 8)
+        # 2 bytes of a number are read; the cast reads 2 and writes 1 twice.
+        self.assertAlmostEqual(times["down_amax"] / times["down_cast"], 0.5, delta=0.03)
+        self.assertEqual([one for one in delayed["steps"][0]["lists"][0]["operators"] if one["name"].endswith("_amax")], [])
+        self.assert_refused([*model, "--fp8-recipe", "tensorwise"], "is for --dtype fp8")
+        self.assert_refused([*model, "--dtype", "fp8", "--fp8-recipe", "block"], "block not in {delayed,tensorwise}")
+
     def test_own_kernels_are_marked_beside_the_librarys_result(self):
         args = [*LLAMA, "--tokens", "8192"]
         library = self.report(*args)["steps"][0]

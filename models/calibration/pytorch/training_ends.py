@@ -1,6 +1,7 @@
-"""Times of what begins and ends a training step, on one GPU: optimisers, losses over large vocabularies, embeddings.
+"""Times of what is beside the layers' GEMMs in a training step, on one GPU: optimisers, losses over large vocabularies, embeddings,
+and what makes fp8 operands.
 
-    cd models/calibration && python3 -m pytorch.training_ends OUT.csv
+    cd models/calibration && python3 -m pytorch.training_ends OUT.csv [PART ...]      parts: optimisers losses embeddings casts
 
 Columns: what, how, rows, columns; `us`, mean time of a call, forward and backward where there are both, back to back for 400 ms, of
 which the second half counts. Rows of an optimiser are parameters in millions (columns is 1), those of losses and embeddings tokens.
@@ -80,12 +81,45 @@ def embeddings():
                 yield "embedding", str(vocabulary), tokens, hidden, mean_us(call)
 
 
+def casts():
+    """From bf16 to fp8, compiled by torch.compile: with a scale that is there (delayed scaling), with its transpose, with one scale for
+    128 numbers of a row (blockwise); and the largest magnitude alone, which a current scale of a tensor needs before its cast."""
+    narrow = torch.float8_e4m3fn
+
+    def cast(x, scale):
+        return (x.float() * scale).clamp(-448, 448).to(narrow)
+
+    def cast_transpose(x, scale):
+        made = cast(x, scale)
+        return made, made.t().contiguous()
+
+    def blockwise(x, _):
+        blocks = x.float().view(x.shape[0], -1, 128)
+        scale = 448 / blocks.abs().amax(2, keepdim=True)
+        return (blocks * scale).to(narrow).view(x.shape), scale
+
+    def amax(x, _):
+        return x.abs().amax()
+
+    for columns in (4096, 8192, 28672):
+        for tokens in TOKENS:
+            x = torch.randn(tokens, columns, device="cuda", dtype=torch.bfloat16)
+            scale = torch.ones((), device="cuda")
+            for call in (cast, cast_transpose, blockwise, amax):
+                torch.compiler.reset()
+                compiled = torch.compile(call, dynamic=False)
+                yield "cast", call.__name__, tokens, columns, mean_us(lambda: compiled(x, scale))
+
+
+PARTS = {part.__name__: part for part in (optimisers, losses, embeddings, casts)}
+
+
 def main():
     with open(sys.argv[1], "w", encoding="utf-8", newline="") as file:
         table = csv.writer(file, lineterminator="\n")
         table.writerow(("what", "how", "rows", "columns", "us"))
-        for rows in (optimisers, losses, embeddings):
-            for *row, us in rows():
+        for part in sys.argv[2:] or PARTS:
+            for *row, us in PARTS[part]():
                 table.writerow((*row, f"{us:.2f}"))
                 torch.cuda.empty_cache()
 
