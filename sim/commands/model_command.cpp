@@ -225,13 +225,16 @@ void execute_serve(const ModelFlags& flags, const ConfigFolder& folder) {
                         std::to_string(spread.data) +
                         " copies of the model, --phase serve is for one: a topology of " +
                         std::to_string(spread.tensor) + " GPUs");
-    const ServeLoad load = flags.load.value_or(ServeLoad{});
+    ServeLoad load = flags.load.value_or(ServeLoad{});
+    ServedMemory memory;
     ModelFlags served_by = flags;
     served_by.server.clear();  // from here on its kernels count
     std::vector<std::string> notes;
-    if (!flags.server.empty())
-        notes.push_back(take_server(*std::ranges::find(servers(), flags.server, &Server::name), machine,
-                                    options, served_by.request));
+    if (!flags.server.empty()) {
+        const Server& server = *std::ranges::find(servers(), flags.server, &Server::name);
+        notes.push_back(take_server(server, machine, options, served_by.request));
+        memory = server.memory;
+    }
     const auto report_of = [&](StepShape step) {
         ModelFlags one = served_by;
         one.phase = phase_names[static_cast<std::size_t>(step.phase)];
@@ -245,14 +248,23 @@ void execute_serve(const ModelFlags& flags, const ConfigFolder& folder) {
         report.confidence = confidence_of(report.steps.front(), options, resolver);
         return report;
     };
-    Served served{load, report_of(decode_of(load, {})), report_of(prefill_of(load, {})), flags.server};
+    ModelReport decode = report_of(decode_of(load, {}));
+    const std::int64_t asked = load.concurrency,
+                       fitting = fitting_sequences(load, decode.model, decode.steps.front().shape,
+                                                   machine.topology.device().hbm_capacity, memory);
+    if (0 < fitting && fitting < asked && memory.preempts) {
+        notes.push_back(
+            std::to_string(fitting) + " of " + std::to_string(asked) +
+            " sequences fit with whole answers: others are paused at times, which counts as if all ran");
+    } else if (0 < fitting && fitting < asked) {
+        load.concurrency = fitting;
+        decode = report_of(decode_of(load, {}));
+        notes.push_back(std::to_string(fitting) + " of " + std::to_string(asked) +
+                        " sequences fit and run; the others wait, which TTFT leaves out");
+    }
+    if (fitting == 0) notes.emplace_back("does not fit: not one sequence beside the weights");
+    Served served{load, asked, fitting, std::move(decode), report_of(prefill_of(load, {})), flags.server};
     append(served.decode.notes, notes);
-    served.fitting = fitting_sequences(load, served.decode.model, served.decode.steps.front().shape,
-                                       machine.topology.device().hbm_capacity);
-    if (served.fitting < load.concurrency)
-        served.decode.notes.push_back("does not fit: " + std::to_string(served.fitting) + " of " +
-                                      std::to_string(load.concurrency) +
-                                      " sequences fit, so a server would run fewer at a time");
     if (flags.format == "json") return print(json_text(to_json(served)) + "\n");
     print_for_people(to_text(served));
 }

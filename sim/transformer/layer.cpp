@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "sim/core/ranges.hpp"
+#include "sim/transformer/fused_norms.hpp"
 #include "sim/transformer/weights.hpp"
 
 namespace overlap {
@@ -121,10 +122,8 @@ void OperatorList::add_cast(const std::string& name, const decltype(Operator::wo
     };
     const Bytes wide = numbers * element_size(output_type(dtype_)), narrow = numbers * element_size(dtype_);
     if (scales_by_itself_) pass("_amax", wide, Bytes());
-    if (gemms_cast_ && gemm != nullptr)
-        pass("_cast", Bytes(), narrow);
-    else
-        pass("_cast", wide, 2 * narrow);
+    const bool in_gemm = gemms_cast_ && gemm != nullptr;
+    pass("_cast", in_gemm ? Bytes() : wide, in_gemm ? narrow : 2 * narrow);
 }
 
 std::size_t add_gather(const StepShape& step, const std::string& name, std::int64_t columns,
@@ -201,7 +200,9 @@ std::vector<Operator> layer_operators(const Model& model, const StepShape& whole
         if (layer.norms_behind) list.add("mlp_post_norm", list.streams(hidden, hidden));
     }
     list.add("residual", list.streams(2 * hidden, hidden));
-    return with_weights(step, std::move(list).take(), held_weights(model, step, layer), WeightsOf::neighbour);
+    std::vector<Operator> all = std::move(list).take();
+    if (reduces_normalise(step, layer)) all = without_norms(std::move(all));
+    return with_weights(step, std::move(all), held_weights(model, step, layer), WeightsOf::neighbour);
 }
 
 namespace {

@@ -46,15 +46,16 @@ Seconds time_to_first_token(const Served& served, bool cut) {
     return step_time(served.prefill, cut) + 0.5 * step_time(served.decode, cut);
 }
 
-std::int64_t fitting_sequences(const ServeLoad& load, const Model& model, StepShape step, Bytes capacity) {
+std::int64_t fitting_sequences(const ServeLoad& load, const Model& model, StepShape step, Bytes capacity,
+                               const ServedMemory& memory) {
     const auto held = [&](std::int64_t sequences) {
         step = decode_of({load.input + load.output, 0, sequences}, step);
         return least_memory(model, step);
     };
     // What a GPU holds grows by as much with each sequence.
-    const Bytes one = held(1), more = held(2) - one;
-    if (one > capacity) return 0;
-    return 1 + static_cast<std::int64_t>((capacity - one) / more);
+    const Bytes one = held(1), more = held(2) - one, weights = one - more;
+    const Bytes rest = memory.rest * (memory.all * capacity - weights);
+    return rest < more ? 0 : static_cast<std::int64_t>(rest / more);
 }
 
 std::string to_text(const Served& served) {
@@ -77,7 +78,7 @@ std::string to_text(const Served& served) {
         "prefill of a prompt", [&](bool cut) { return milliseconds(step_time(served.prefill, cut)); }, "ms");
     row(
         "time per token (TPOT)", [&](bool cut) { return milliseconds(time_per_token(served, cut)); },
-        "ms, decode + concurrency / output x prefill");
+        "ms, decode + running / output x prefill");
     row(
         "time to first token (TTFT)",
         [&](bool cut) { return milliseconds(time_to_first_token(served, cut)); },
@@ -85,7 +86,7 @@ std::string to_text(const Served& served) {
     row(
         "tokens/s", [&](bool cut) { return tokens_per_second(served, cut); }, "of answers");
     text += "sequences that fit  " + std::to_string(served.fitting) + " of " +
-            std::to_string(load.input + load.output) + " tokens, by memory without buffers\n\n";
+            std::to_string(load.input + load.output) + " tokens, by memory\n\n";
     for (const std::string& line : lines_of(served.decode.confidence, SIZE_MAX)) text += line + "\n";
     for (const std::string& note : served.decode.notes) text += "note       " + note + "\n";
     return text;
@@ -97,7 +98,8 @@ Json to_json(const Served& served) {
     if (!served.server.empty()) json["server"] = served.server;
     json.update({{"input_tokens", served.load.input},
                  {"output_tokens", served.load.output},
-                 {"concurrency", served.load.concurrency},
+                 {"concurrency", served.asked},
+                 {"running_sequences", served.load.concurrency},
                  {"fitting_sequences", served.fitting}});
     for (const bool cut : ways) {
         const std::string way = cut ? "_overlapped" : "_serial";

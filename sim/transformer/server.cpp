@@ -8,12 +8,19 @@
 namespace overlap {
 
 std::span<const Server> servers() {
-    // TensorRT-LLM's quantised checkpoints (ModelOpt) keep keys and values in fp8.
-    static const std::array all{Server{.name = "vllm", .all_reduces = "vLLM"}, Server{.name = "sglang"},
-                                Server{.name = "tensorrt_llm",
-                                       .kernels = "tensorrt_llm",
-                                       .all_reduces = "TensorRT-LLM",
-                                       .fp8_caches = true}};
+    // TensorRT-LLM: AllReduceFusionOp.RESIDUAL_RMS_NORM (tensorrt_llm/functional.py). Its quantised checkpoints (ModelOpt) keep keys and values in fp8.
+    // Memory: their defaults, vLLM's gpu_memory_utilization (docs.vllm.ai, vllm/config/cache.py), TensorRT-LLM's
+    // free_gpu_memory_fraction of what weights leave (its documentation of KvCacheConfig); SGLang's depends on the GPU.
+    // TensorRT-LLM's scheduler begins what fits to its end (GUARANTEED_NO_EVICT), vLLM's and SGLang's preempt.
+    static const std::array all{
+        Server{.name = "vllm", .all_reduces = "vLLM", .memory = {.all = 0.92, .preempts = true}},
+        Server{.name = "sglang", .memory = {.preempts = true}},
+        Server{.name = "tensorrt_llm",
+               .kernels = "tensorrt_llm",
+               .all_reduces = "TensorRT-LLM",
+               .fp8_caches = true,
+               .fused_norms = true,
+               .memory = {.rest = 0.9}}};
     return all;
 }
 
@@ -44,6 +51,8 @@ std::string take_server(const Server& server, const Machine& machine, StudyOptio
     } else {
         unknown.emplace_back("all-reduces");
     }
+    request.fused_norms = server.fused_norms;
+    if (server.fused_norms) known.emplace_back("norms within all-reduces");
     if (server.fp8_caches && request.caches == "auto") {
         request.caches = "fp8";
         known.emplace_back("8-bit keys and values");

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/transformer/serve.hpp"
 #include "sim/transformer/step_request.hpp"
 #include "sim/transformer/study.hpp"
 
@@ -16,6 +17,9 @@ struct Server {
         {};  ///< library of its attention and grouped GEMMs; empty: no fit is of its kernels
     std::string all_reduces = {};  ///< how the names of its measured all-reduce kernels begin
     bool fp8_caches = false;       ///< keys and values in 8 bits where nothing else is asked for
+    /// In decode a tensor-parallel all-reduce adds the residual and normalises the sum in one kernel.
+    bool fused_norms = false;
+    ServedMemory memory = {};
 };
 
 std::span<const Server> servers();

@@ -95,6 +95,8 @@ struct Decoding {
         0;                ///< tokens that a sequence has verified beside its next one (speculative decoding)
     double accepted = 1;  ///< tokens that a sequence gains in a step, on average: 1 to draft + 1
     std::int64_t chunk = 0;  ///< tokens of a prompt that a GPU processes in the same step
+    bool fused_norms =
+        false;  ///< all-reduces add the residual and normalise its sum, see Server::fused_norms
 };
 
 /// Most tokens of a GPU with which DeepEP's low-latency kernels were measured.

@@ -110,6 +110,7 @@ StepShape step_of(const StepRequest& request, const Model& model, const Parallel
     step.best_sms = request.best_sms;
     step.decoding.draft = request.draft;
     step.decoding.chunk = request.mixed;
+    step.decoding.fused_norms = request.fused_norms;
     step.decoding.accepted = request.accepted.value_or(1.0 + static_cast<double>(step.decoding.draft));
     step.tokens = tokens * (1 + step.decoding.draft) + step.decoding.chunk * spread.data;
     step.sequence = request.sequence.value_or(

@@ -32,6 +32,7 @@ struct StepRequest : SpreadRequest {
     bool gemms_cast = false;                                ///< see Training
     std::optional<std::int64_t> micro_batch, global_batch;  ///< sequences
     std::int64_t draft = 0, mixed = 0;                      ///< see Decoding::draft and ::chunk
+    bool fused_norms = false;                               ///< see Decoding
     std::optional<double> accepted;                         ///< default: all that is drafted
 
     /// Whether the batch is given in sequences, not in tokens.

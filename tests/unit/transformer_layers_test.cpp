@@ -238,6 +238,34 @@ TEST_CASE("loss and embedding of a vocabulary that GPUs share") {
                                    [](const Operator& op) { return op.name.starts_with("loss"); }));
 }
 
+TEST_CASE("all-reduces that normalise, in decode") {
+    const Model llama = shipped_model("llama3_8b");
+    StepShape step = step_of(Phase::decode, 64, 4096, tensor);
+    const std::vector<Operator> apart = layer_operators(llama, step, false);
+    step.decoding.fused_norms = true;
+    const std::vector<Operator> fused = layer_operators(llama, step, false);
+    CHECK(collectives_of(fused) == collectives_of(apart));
+    CHECK(gemms_of(fused) == gemms_of(apart));
+    CHECK(fused.size() == apart.size() - 3);
+    for (const char* name : {"attention_norm", "mlp_norm", "residual"})
+        CHECK(std::ranges::none_of(fused, [&](const Operator& op) { return op.name == name; }));
+    // The MLP waits for the all-reduce in place of the norm, and nothing for what is not there.
+    const auto needs = [&](const std::string& name) { return called(fused, name).needs; };
+    const auto place = [&](const std::string& name) {
+        return static_cast<std::size_t>(&called(fused, name) - fused.data());
+    };
+    CHECK(needs("qkv").empty());
+    CHECK(needs("gate_up") == std::vector{place("attention_reduce")});
+    // Without an all-reduce, and outside of decode, the kernels are there.
+    step.spread = alone;
+    CHECK(layer_operators(llama, step, false).size() ==
+          layer_operators(llama, step_of(Phase::decode, 64, 4096, alone), false).size());
+    step = step_of(Phase::prefill, 4096, 4096, tensor);
+    const std::size_t prefill = layer_operators(llama, step, false).size();
+    step.decoding.fused_norms = true;
+    CHECK(layer_operators(llama, step, false).size() == prefill);
+}
+
 TEST_CASE("Adam's moments in bf16") {
     const Model llama = shipped_model("llama3_8b");
     const double weights = static_cast<double>(layer_parameters(llama, llama.shapes.front()));
