@@ -2,7 +2,8 @@
 (traces/published/serving), to which nothing was fitted.
 
 python3 models/calibration/serving.py [--every N] [--only TEXT] [--json]     --every: each N-th row of a group
-Needs a built sim (SIM, or build/release/sim). Left out: rows with experts or attention spread over GPUs, on more than 8 GPUs, of GB200."""
+Needs a built sim (SIM, or build/release/sim). Left out: rows with experts or attention spread over GPUs, on more than 8 GPUs, of GB200,
+and those that draft tokens, of which the table does not say how many are accepted."""
 import argparse
 import collections
 import csv
@@ -20,9 +21,14 @@ SERVERS = {"vllm": "vllm", "sglang": "sglang", "trtllm": "tensorrt_llm"}
 MODELS = {"DeepSeek-R1": "deepseek_v3", "gpt-oss-120b": "gpt_oss_120b", "Llama-3.1-70B": "llama3_70b"}
 
 
+def drafts(row):
+    """InferenceX ran DeepSeek by TensorRT-LLM with multi-token prediction in this image, without in post2 (its issue 135, pull request 412)."""
+    return row["model"] == "DeepSeek-R1" and (row["engine"], row["version"]) == ("trtllm", "1.2.0rc6.post3")
+
+
 def is_alike(row):
     """Whether a row is one copy of the model, in tensor parallelism on a node."""
-    return row["gpu"] in ("h100", "h200", "b200") and row["moe_ep"] in ("", "1") and row["attention_dp"] in ("", "1") \
+    return not drafts(row) and row["gpu"] in ("h100", "h200", "b200") and row["moe_ep"] in ("", "1") and row["attention_dp"] in ("", "1") \
         and row["pp"] == "1" and int(row["tp"]) <= 8
 
 

@@ -8,10 +8,12 @@
 namespace overlap {
 
 std::span<const Server> servers() {
-    // TensorRT-LLM: AllReduceFusionOp.RESIDUAL_RMS_NORM (tensorrt_llm/functional.py). Its quantised checkpoints (ModelOpt) keep keys and values in fp8.
-    // Memory: their defaults, vLLM's gpu_memory_utilization (docs.vllm.ai, vllm/config/cache.py), TensorRT-LLM's
-    // free_gpu_memory_fraction of what weights leave (its documentation of KvCacheConfig); SGLang's depends on the GPU.
-    // TensorRT-LLM's scheduler begins what fits to its end (GUARANTEED_NO_EVICT), vLLM's and SGLang's preempt.
+    // TensorRT-LLM: AllReduceFusionOp.RESIDUAL_RMS_NORM (tensorrt_llm/functional.py). Its quantised checkpoints (ModelOpt)
+    // keep keys and values in fp8. It begins what fits to its end (capacity_scheduler_policy GUARANTEED_NO_EVICT,
+    // nvidia.github.io/TensorRT-LLM/performance/performance-tuning-guide/useful-runtime-flags.html), in
+    // free_gpu_memory_fraction of what weights leave (llm-api/reference/KvCacheConfig.html there).
+    // vLLM: gpu_memory_utilization (docs.vllm.ai/en/stable/api/vllm/config/cache). It and SGLang preempt; SGLang's share of
+    // the memory depends on the GPU and is taken as all.
     static const std::array all{
         Server{.name = "vllm", .all_reduces = "vLLM", .memory = {.all = 0.92, .preempts = true}},
         Server{.name = "sglang", .memory = {.preempts = true}},
