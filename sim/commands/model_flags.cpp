@@ -5,6 +5,20 @@
 #include "sim/transformer/server.hpp"
 
 namespace overlap {
+namespace {
+
+/// An option that takes one of an enumeration's names. `choice` is a member of `flags`.
+template <class Choice, class Names>
+CLI::Option* add_choice(CLI::App& command, const std::string& name, const Names& names,
+                        const std::shared_ptr<ModelFlags>& flags, Choice& choice, const std::string& help) {
+    const auto take = [flags, &choice, &names](const std::string& given) {
+        choice = static_cast<Choice>(place_of(names, given));
+    };
+    return command.add_option_function<std::string>(name, take, help)
+        ->check(CLI::IsMember(std::vector<std::string>(names.begin(), names.end())));
+}
+
+}  // namespace
 
 std::shared_ptr<ModelFlags> add_model_flags(CLI::App& app) {
     CLI::App* command = &app;
@@ -103,17 +117,10 @@ std::shared_ptr<ModelFlags> add_model_flags(CLI::App& app) {
             ->add_option("--cp", flags->request.context,
                          "GPUs that share each sequence, and its keys and values (--cp-comm-type); default 1")
             ->check(degrees);
-    command
-        ->add_option_function<std::string>(
-            "--cp-comm-type",
-            [flags](const std::string& name) {
-                flags->request.exchange =
-                    static_cast<ContextExchange>(place_of(context_exchange_names, name));
-            },
-            "all_gather: of keys and values before attention; p2p: they go around a ring beside it; a2a: each "
-            "GPU has a part of the heads; default all_gather")
-        ->check(CLI::IsMember(
-            std::vector<std::string>(context_exchange_names.begin(), context_exchange_names.end())))
+    add_choice(
+        *command, "--cp-comm-type", context_exchange_names, flags, flags->request.exchange,
+        "all_gather: of keys and values before attention; p2p: they go around a ring beside it; a2a: each "
+        "GPU has a part of the heads; default all_gather")
         ->needs(context);
     const CLI::Range batches(std::int64_t{1}, std::int64_t{100'000'000});
     command
@@ -125,15 +132,10 @@ std::shared_ptr<ModelFlags> add_model_flags(CLI::App& app) {
             "--global-batch", flags->request.global_batch,
             "Training: sequences of an iteration, instead of --tokens; default: one micro-batch a copy")
         ->check(batches);
-    command
-        ->add_option_function<std::string>(
-            "--recompute",
-            [flags](const std::string& name) {
-                flags->request.recompute = static_cast<Recompute>(place_of(recompute_names, name));
-            },
-            "What backward passes compute again instead of keeping it: none, selective (attention), full "
-            "(each layer from its input), mla_up_proj (queries, keys and values out of latent vectors); default none")
-        ->check(CLI::IsMember(std::vector<std::string>(recompute_names.begin(), recompute_names.end())));
+    add_choice(
+        *command, "--recompute", recompute_names, flags, flags->request.recompute,
+        "What backward passes compute again instead of keeping it: none, selective (attention), full "
+        "(each layer from its input), mla_up_proj (queries, keys and values out of latent vectors); default none");
     command
         ->add_option_function<std::string>(
             "--optimizer-dtype",
@@ -143,15 +145,10 @@ std::shared_ptr<ModelFlags> add_model_flags(CLI::App& app) {
             "Training: both moments of the gradients that Adam keeps, fp32 or bf16 (Megatron's --exp-avg-dtype and "
             "--exp-avg-sq-dtype); the weights that it changes are in fp32; default fp32")
         ->check(CLI::IsMember({"fp32", "bf16"}));
-    command
-        ->add_option_function<std::string>(
-            "--fp8-recipe",
-            [flags](const std::string& name) {
-                flags->request.recipe = static_cast<Fp8Recipe>(place_of(fp8_recipe_names, name));
-            },
-            "Training in fp8: scales of a tensor by those of earlier steps (delayed), or by its own largest magnitude, for "
-            "which a kernel reads it before (tensorwise; NVIDIA's FP8-CS); default delayed")
-        ->check(CLI::IsMember(std::vector<std::string>(fp8_recipe_names.begin(), fp8_recipe_names.end())));
+    add_choice(
+        *command, "--fp8-recipe", fp8_recipe_names, flags, flags->request.recipe,
+        "Training in fp8: scales of a tensor by those of earlier steps (delayed), or by its own largest magnitude, for "
+        "which a kernel reads it before (tensorwise; NVIDIA's FP8-CS); default delayed");
     command->add_flag(
         "--fsdp", flags->request.sharded,
         "Data-parallel GPUs share weights, gradients and optimiser states (PyTorch fully_shard, ZeRO-3)");

@@ -259,8 +259,9 @@ void require_memory_to_parse(const std::filesystem::path& path, double bytes) {
 
 namespace {
 
-/// Small files as they were parsed last: sweeps, what-ifs and comparisons read a machine's again for each run. A file
-/// that was written since is parsed again; one of the last seconds may be written again within its time stamp.
+/// Small files as they were parsed last: sweeps, what-ifs and comparisons read a machine's files for each run. A file
+/// that was written since is parsed again. A file younger than two seconds is not kept, because it may be written once
+/// more without a new time stamp.
 class ParsedFiles {
 public:
     template <class Parse>

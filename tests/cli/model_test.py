@@ -252,6 +252,19 @@ class ModelSteps(SimTestCase):
         self.assert_refused([*model, "--fp8-recipe", "tensorwise"], "is for --dtype fp8")
         self.assert_refused([*model, "--dtype", "fp8", "--fp8-recipe", "block"], "block not in {delayed,tensorwise}")
 
+    def test_what_ifs_under_pipelines(self):
+        # A stage is a smaller machine than the user's, which is no change of the user's.
+        model = ["model", "llama3_8b", "--topology", "h100_16_rail", "--phase", "training", "--tp", "8", "--pp", "2",
+                 "--sequence", "4096", "--global-batch", "8", "--dtype", "fp8"]
+        for change in ({"device.hbm_GBps": 3000}, {"device.dma.peer_engines": 2}):
+            with self.subTest(change=change):
+                (key, value), = change.items()
+                done = self.sim(*model, "--what-if", f"{key}={value}", "--format", "json")  # remarks are warnings, too
+                self.assertEqual(done.returncode, 0, done.stderr)
+                report = json.loads(done.stdout)
+                self.assertEqual(report["what_if"], change)
+                self.assertNotIn("topology.nodes", "\n".join(report["notes"]))
+
     def test_own_kernels_are_marked_beside_the_librarys_result(self):
         args = [*LLAMA, "--tokens", "8192"]
         library = self.report(*args)["steps"][0]

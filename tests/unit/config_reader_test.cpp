@@ -1,7 +1,9 @@
 #include "sim/core/config_reader.hpp"
 
 #include <catch2/catch.hpp>
+#include <chrono>
 #include <ctime>
+#include <filesystem>
 #include <fstream>
 #include <functional>
 
@@ -148,6 +150,18 @@ TEST_CASE("a file that cannot be read says why") {
     CHECK_THAT(error_of([&] { read_json_file(folder / "cut.json"); }), Contains("cut.json: not valid JSON"));
     std::ofstream(folder / "good.json") << R"({"a": 1})";
     CHECK(read_json_file(folder / "good.json").at("a") == 1);
+    // What was read is kept, until the file has another time or size.
+    const auto is_read = [&](const std::string& name, const char* content, int hours_ago) {
+        std::ofstream(folder / name) << content;
+        std::filesystem::last_write_time(
+            folder / name, std::filesystem::file_time_type::clock::now() - std::chrono::hours(hours_ago));
+        return read_json_file(folder / name).at("a").get<int>();
+    };
+    CHECK(is_read("old.json", R"({"a": 1})", 3) == 1);
+    CHECK(is_read("old.json", R"({"a": 2})", 2) == 2);
+    CHECK(is_read("old.json", R"({"a": 33})", 2) == 33);
+    CHECK(is_read("new.json", R"({"a": 1})", 0) == 1);
+    CHECK(is_read("new.json", R"({"a": 2})", 0) == 2);
 }
 
 TEST_CASE("the nearest name is one that could have been meant") {

@@ -223,8 +223,8 @@ TEST_CASE("operators need earlier ones, in every phase of every shipped model") 
                 for (const auto& operators : each) {
                     INFO(name);
                     std::set<std::string> names;
-                    std::string
-                        wrong;  // first operator of a name that another has, or that needs a later one
+                    // The first operator that has the name of another, or needs a later one.
+                    std::string wrong;
                     for (std::size_t i = 0; i < operators.size() && wrong.empty(); ++i)
                         if (!names.insert(operators[i].name).second ||
                             std::ranges::any_of(operators[i].needs,
