@@ -1,6 +1,6 @@
 #pragma once
 
-#include "models/calibration/recipes/gemm_recipes.hpp"
+#include "sim/calibrate/recipes/gemm_recipes.hpp"
 #include "tests/test_support.hpp"
 
 namespace overlap::test {

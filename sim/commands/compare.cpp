@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <memory>
 
+#include "sim/calibrate/command/measured_archive.hpp"
 #include "sim/commands/commands.hpp"
-#include "sim/commands/measured_archive.hpp"
 #include "sim/commands/progress_reporter.hpp"
 #include "sim/commands/scenario_flags.hpp"
 #include "sim/core/output_file.hpp"

@@ -6,10 +6,10 @@
 #include <memory>
 #include <sstream>
 
-#include "models/calibration/measurements/kernel_rows.hpp"
 #include "models/cost_model_registry.hpp"
 #include "models/gemm_model.hpp"
 #include "models/library_kernel.hpp"
+#include "sim/calibrate/measurements/kernel_rows.hpp"
 #include "sim/commands/commands.hpp"
 #include "sim/commands/scenario_flags.hpp"
 #include "sim/confidence/makespan_error.hpp"

@@ -17,9 +17,9 @@
 #include "sim/core/shown.hpp"
 #include "sim/engine/engine.hpp"
 #include "sim/importers/trace_importer.hpp"
+#include "sim/pricing/effects.hpp"
 #include "sim/reproduce/published_experiment.hpp"
 #include "sim/run/config_folder.hpp"
-#include "sim/run/effects.hpp"
 #include "sim/topology/device_schema.hpp"
 #include "sim/transformer/step_request.hpp"
 

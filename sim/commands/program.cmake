@@ -5,11 +5,11 @@ add_library(overlap_commands STATIC
     sim/commands/advise_command.cpp
     sim/commands/advise_trace.cpp
     sim/commands/batch.cpp
-    sim/commands/calibrate.cpp
+    sim/calibrate/command/calibrate.cpp
     sim/commands/chakra_command.cpp
-    sim/commands/archive_validation.cpp
-    sim/commands/calibrate_archive.cpp
-    sim/commands/calibration_report.cpp
+    sim/calibrate/command/archive_validation.cpp
+    sim/calibrate/command/calibrate_archive.cpp
+    sim/calibrate/command/calibration_report.cpp
     sim/commands/compare.cpp
     sim/commands/completion.cpp
     sim/commands/cost.cpp
@@ -18,7 +18,7 @@ add_library(overlap_commands STATIC
     sim/commands/import_traces.cpp
     sim/commands/list.cpp
     sim/commands/man_page.cpp
-    sim/commands/measured_archive.cpp
+    sim/calibrate/command/measured_archive.cpp
     sim/commands/progress_reporter.cpp
     sim/commands/report.cpp
     sim/commands/reproduce_command.cpp

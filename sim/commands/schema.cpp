@@ -1,9 +1,9 @@
 #include <memory>
 
-#include "models/calibration/recipes/gemm_recipes.hpp"
 #include "models/calibration_schema.hpp"
 #include "sim/advise/advise.hpp"
-#include "sim/commands/archive_validation.hpp"
+#include "sim/calibrate/command/archive_validation.hpp"
+#include "sim/calibrate/recipes/gemm_recipes.hpp"
 #include "sim/commands/commands.hpp"
 #include "sim/commands/file_formats.hpp"
 #include "sim/compare/compare_cases.hpp"

@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "sim/engine/engine.hpp"
+#include "sim/pricing/effects.hpp"
+#include "sim/pricing/races.hpp"
 #include "sim/quotient/representatives.hpp"
-#include "sim/run/effects.hpp"
 #include "sim/run/least_times.hpp"
-#include "sim/run/races.hpp"
 #include "sim/run/scenario.hpp"
 
 namespace overlap {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "sim/run/effects.hpp"
+#include "sim/pricing/effects.hpp"
 
 namespace overlap {
 namespace {

@@ -1,9 +1,9 @@
 #pragma once
 
 #include "sim/engine/engine.hpp"
+#include "sim/pricing/effects.hpp"
 #include "sim/report/run/result.hpp"
 #include "sim/run/baseline.hpp"
-#include "sim/run/effects.hpp"
 #include "sim/run/scenario.hpp"
 
 namespace overlap {

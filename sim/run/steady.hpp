@@ -1,6 +1,6 @@
 #pragma once
 
-#include "sim/run/effects.hpp"
+#include "sim/pricing/effects.hpp"
 #include "sim/run/scenario.hpp"
 
 namespace overlap {

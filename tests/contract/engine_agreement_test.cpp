@@ -9,7 +9,7 @@
 #include <optional>
 
 #include "sim/engine/flow_engine.hpp"
-#include "sim/run/effects.hpp"
+#include "sim/pricing/effects.hpp"
 #include "sim/run/run.hpp"
 #include "tests/allocation_laws.hpp"
 #include "tests/contract/random_case.hpp"

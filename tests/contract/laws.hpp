@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "sim/engine/engine.hpp"
-#include "sim/run/effects.hpp"
+#include "sim/pricing/effects.hpp"
 #include "sim/run/run.hpp"
 #include "sim/run/run_config.hpp"
 #include "tests/test_support.hpp"

@@ -10,9 +10,9 @@
 #include <random>
 
 #include "sim/engine/engine.hpp"
+#include "sim/pricing/effects.hpp"
 #include "sim/quotient/representatives.hpp"
 #include "sim/report/run/report.hpp"
-#include "sim/run/effects.hpp"
 #include "sim/run/experiment.hpp"
 #include "sim/run/resolver.hpp"
 #include "sim/run/run.hpp"

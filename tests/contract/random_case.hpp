@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "sim/engine/flow_engine.hpp"
-#include "sim/run/effects.hpp"
+#include "sim/pricing/effects.hpp"
 #include "tests/test_support.hpp"
 
 namespace overlap::test {

@@ -7,10 +7,10 @@
 #include <map>
 #include <stdexcept>
 
-#include "models/calibration/measurements/gemm_table.hpp"
-#include "models/calibration/measurements/measured_machine.hpp"
-#include "models/calibration/measurements/measurement_file.hpp"
 #include "models/gemm_libraries.hpp"
+#include "sim/calibrate/measurements/gemm_table.hpp"
+#include "sim/calibrate/measurements/measured_machine.hpp"
+#include "sim/calibrate/measurements/measurement_file.hpp"
 #include "sim/chakra/chakra_workload.hpp"
 #include "sim/compare/measured_case.hpp"
 #include "sim/core/csv_table.hpp"

@@ -1,5 +1,5 @@
 // Does the fit of a device's keys find what the rows were made with, and say what they can't tell?
-#include "models/calibration/fits/fit_device.hpp"
+#include "sim/calibrate/fits/fit_device.hpp"
 
 #include <catch2/catch.hpp>
 #include <fstream>

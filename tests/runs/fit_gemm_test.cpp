@@ -1,11 +1,11 @@
 // The fit finds the parameters that made its data, through noise and outliers.
-#include "models/calibration/fits/fit_gemm.hpp"
+#include "sim/calibrate/fits/fit_gemm.hpp"
 
 #include <catch2/catch.hpp>
 #include <cmath>
 
-#include "models/calibration/fits/gemm_contenders.hpp"
-#include "models/calibration/fits/robust_fit.hpp"
+#include "sim/calibrate/fits/gemm_contenders.hpp"
+#include "sim/calibrate/fits/robust_fit.hpp"
 #include "tests/recipes.hpp"
 #include "tests/test_support.hpp"
 

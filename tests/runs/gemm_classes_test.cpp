@@ -1,5 +1,5 @@
 // Errors by class, with the arithmetic.
-#include "models/calibration/fits/gemm_classes.hpp"
+#include "sim/calibrate/fits/gemm_classes.hpp"
 
 #include <catch2/catch.hpp>
 

@@ -4,7 +4,7 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
-#include "models/calibration/fits/gemm_libraries_fit.hpp"
+#include "sim/calibrate/fits/gemm_libraries_fit.hpp"
 #include "tests/recipes.hpp"
 #include "tests/test_support.hpp"
 

@@ -2,7 +2,7 @@
 #include <catch2/catch.hpp>
 #include <fstream>
 
-#include "models/calibration/measurements/measured_links.hpp"
+#include "sim/calibrate/measurements/measured_links.hpp"
 #include "tests/test_support.hpp"
 
 namespace overlap::test::measured_links_test {

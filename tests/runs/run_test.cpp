@@ -3,8 +3,8 @@
 
 #include <catch2/catch.hpp>
 
+#include "sim/pricing/effects.hpp"
 #include "sim/report/run/report.hpp"
-#include "sim/run/effects.hpp"
 #include "tests/resolved.hpp"
 
 namespace overlap::test::run_test {

@@ -5,7 +5,7 @@
 #include <functional>
 #include <regex>
 
-#include "models/calibration/recipes/gemm_prior.hpp"
+#include "sim/calibrate/recipes/gemm_prior.hpp"
 #include "sim/compare/compare_cases.hpp"
 #include "sim/compare/measured_case.hpp"
 #include "sim/importers/kernel_table.hpp"

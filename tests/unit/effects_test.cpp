@@ -1,4 +1,4 @@
-#include "sim/run/effects.hpp"
+#include "sim/pricing/effects.hpp"
 
 #include <catch2/catch.hpp>
 

@@ -4,9 +4,9 @@
 #include <fstream>
 #include <tuple>
 
-#include "models/calibration/measurements/gemm_times_json.hpp"
 #include "models/cost_model_registry.hpp"
 #include "models/gemm_model.hpp"
+#include "sim/calibrate/measurements/gemm_times_json.hpp"
 #include "tests/test_support.hpp"
 
 namespace overlap::test::gemm_times_test {

@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
-#include "sim/run/effects.hpp"
+#include "sim/pricing/effects.hpp"
 #include "tests/test_support.hpp"
 
 namespace overlap::test::gpu_spread_test {

@@ -3,9 +3,9 @@
 #include <fstream>
 #include <numeric>
 
-#include "models/calibration/measurements/kernel_rows.hpp"
 #include "models/cost_model_registry.hpp"
 #include "models/settled_clock.hpp"
+#include "sim/calibrate/measurements/kernel_rows.hpp"
 #include "tests/test_support.hpp"
 
 namespace overlap::test::kernels_test {

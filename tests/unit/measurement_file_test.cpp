@@ -1,11 +1,11 @@
 // Files of the microbenchmark: read as they are, refused in one line that names
 // place, key, value and what is allowed.
-#include "models/calibration/measurements/measurement_file.hpp"
+#include "sim/calibrate/measurements/measurement_file.hpp"
 
 #include <catch2/catch.hpp>
 #include <fstream>
 
-#include "models/calibration/measurements/measured_gemms.hpp"
+#include "sim/calibrate/measurements/measured_gemms.hpp"
 #include "tests/test_support.hpp"
 
 namespace overlap::test::measurement_file_test {

@@ -1,5 +1,5 @@
 // Do GEMMs and copy kernels race for compute units, and only where they do so on GPUs?
-#include "sim/run/races.hpp"
+#include "sim/pricing/races.hpp"
 
 #include <algorithm>
 #include <catch2/catch.hpp>

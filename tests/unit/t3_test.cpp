@@ -1,7 +1,7 @@
 // T3: do chunks leave when they are made, does memory add what comes, does the GEMM's traffic go first?
 #include <catch2/catch.hpp>
 
-#include "sim/run/effects.hpp"
+#include "sim/pricing/effects.hpp"
 #include "sim/schedules/schedule.hpp"
 #include "tests/any_engine.hpp"
 #include "tests/test_support.hpp"

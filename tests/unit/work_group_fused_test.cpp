@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 
-#include "sim/run/effects.hpp"
+#include "sim/pricing/effects.hpp"
 #include "sim/schedules/schedule.hpp"
 #include "tests/any_engine.hpp"
 #include "tests/test_support.hpp"

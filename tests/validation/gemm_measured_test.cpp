@@ -3,10 +3,10 @@
 #include <catch2/catch.hpp>
 #include <set>
 
-#include "models/calibration/fits/measured_calibration.hpp"
-#include "models/calibration/measurements/gemm_times_json.hpp"
 #include "models/gemm_libraries.hpp"
 #include "models/gemm_model.hpp"
+#include "sim/calibrate/fits/measured_calibration.hpp"
+#include "sim/calibrate/measurements/gemm_times_json.hpp"
 #include "tests/recipes.hpp"
 #include "tests/test_support.hpp"
 #include "tests/validation/asked.hpp"

@@ -3,8 +3,8 @@
 #include <fstream>
 #include <tuple>
 
-#include "models/calibration/fits/gemm_calibration.hpp"
 #include "models/gemm_libraries.hpp"
+#include "sim/calibrate/fits/gemm_calibration.hpp"
 #include "tests/public_data.hpp"
 #include "tests/recipes.hpp"
 #include "tests/validation/asked.hpp"

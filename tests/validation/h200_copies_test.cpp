@@ -4,8 +4,8 @@
 #include <catch2/catch.hpp>
 #include <iostream>
 
-#include "models/calibration/problems/beside_chains.hpp"
-#include "models/calibration/problems/device_problems.hpp"
+#include "sim/calibrate/problems/beside_chains.hpp"
+#include "sim/calibrate/problems/device_problems.hpp"
 #include "tests/test_support.hpp"
 #include "tests/validation/asked.hpp"
 

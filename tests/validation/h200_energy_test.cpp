@@ -4,8 +4,8 @@
 #include <catch2/catch.hpp>
 #include <iostream>
 
-#include "models/calibration/measurements/measurement_file.hpp"
 #include "models/cost_model_registry.hpp"
+#include "sim/calibrate/measurements/measurement_file.hpp"
 #include "sim/engine/engine.hpp"
 #include "sim/run/observe.hpp"
 #include "tests/test_support.hpp"

@@ -1,9 +1,9 @@
 // Attention and MoE kernels against public tables, on families that no fit saw.
 #include <catch2/catch.hpp>
 
-#include "models/calibration/fits/kernel_derivations.hpp"
-#include "models/calibration/fits/kernel_fit.hpp"
 #include "models/gemm_libraries.hpp"
+#include "sim/calibrate/fits/kernel_derivations.hpp"
+#include "sim/calibrate/fits/kernel_fit.hpp"
 #include "tests/public_data.hpp"
 #include "tests/test_support.hpp"
 #include "tests/validation/asked.hpp"

@@ -2,8 +2,8 @@
 #include <catch2/catch.hpp>
 #include <future>
 
-#include "models/calibration/fits/gemm_calibration.hpp"
-#include "models/calibration/problems/problems.hpp"
+#include "sim/calibrate/fits/gemm_calibration.hpp"
+#include "sim/calibrate/problems/problems.hpp"
 #include "sim/core/error_summary.hpp"
 #include "tests/public_data.hpp"
 #include "tests/recipes.hpp"

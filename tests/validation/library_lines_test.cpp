@@ -7,7 +7,7 @@
 #include "sim/core/csv_reader.hpp"
 #include "sim/core/error_summary.hpp"
 #include "sim/engine/engine.hpp"
-#include "sim/run/effects.hpp"
+#include "sim/pricing/effects.hpp"
 #include "tests/public_data.hpp"
 #include "tests/test_support.hpp"
 
