@@ -4,6 +4,9 @@
 #include <cmath>
 
 #include "models/gemm_model.hpp"
+#include "sim/topology/device_launch.hpp"
+#include "sim/topology/device_library.hpp"
+#include "sim/topology/device_losses.hpp"
 
 namespace overlap {
 namespace {
@@ -12,7 +15,7 @@ namespace {
 constexpr double left = 0.1;
 
 void slow_gemm(const Task& task, const Machine& machine, Cost& cost) {
-    const DeviceSpec::Interference& losses = machine.topology.device().interference;
+    const DeviceInterference& losses = *machine.topology.device().interference;
     const auto& shape = std::get<GemmShape>(task.work);
     const GemmParameters& parameters = machine.calibration.gemm_for(shape.dtype);
     // Beside a GEMM under a mask the collective takes units that the mask leaves.
@@ -32,7 +35,7 @@ void slow_gemm(const Task& task, const Machine& machine, Cost& cost) {
 /// Bus rate of one channel, relative to that of one channel when the fewest channels measured run.
 double channel_speed(const CollectiveKernelWork& work, double channels, const Machine& machine,
                      Seconds body) {
-    const auto& collectives = machine.topology.device().collective_library.collectives;
+    const auto& collectives = machine.topology.device().collective_library->collectives;
     const auto& by_channels = collectives.at(work.kind).bus_by_channels;
     if (by_channels.empty()) return 1;
     const auto& [fewest, rate] = *by_channels.begin();
@@ -45,10 +48,10 @@ double channel_speed(const CollectiveKernelWork& work, double channels, const Ma
 void slow_collective(const Task& task, const Machine& machine, Cost& cost) {
     const auto& work = std::get<CollectiveKernelWork>(task.work);
     const DeviceSpec& device = machine.topology.device();
-    const double channels = work.cus > 0 ? work.cus : device.collective_library.channels;
+    const double channels = work.cus > 0 ? work.cus : device.collective_library->channels;
     const double speed = channel_speed(work, channels, machine, cost.body);
     // The kernel holds its units while the ranks synchronise, so nearly all of the latency is part of its body.
-    const Seconds launch = std::min(cost.launch.time, device.launch.kernel);
+    const Seconds launch = std::min(cost.launch.time, device.launch->kernel);
     cost.body = cost.body + (cost.launch.time - launch);
     cost.launch.time = launch;
     cost.holds.push_back(
@@ -59,7 +62,7 @@ void slow_collective(const Task& task, const Machine& machine, Cost& cost) {
 }  // namespace
 
 int taken_of_engines(const DeviceSpec& device, double channels) {
-    const double units = std::floor(channels / device.interference.channels_per_engine_unit) - 1;
+    const double units = std::floor(channels / device.interference->channels_per_engine_unit) - 1;
     return static_cast<int>(std::clamp(units, 1.0, static_cast<double>(most_taken)));
 }
 

@@ -6,6 +6,10 @@
 
 #include "models/beside_library.hpp"
 #include "models/streaming.hpp"
+#include "sim/topology/device_copy_kernel.hpp"
+#include "sim/topology/device_launch.hpp"
+#include "sim/topology/device_library.hpp"
+#include "sim/topology/device_losses.hpp"
 
 namespace overlap {
 
@@ -30,7 +34,7 @@ TaskClass class_of(const Task& task) {
 
 void disturb_gemms(const CopyWork& copy, const Machine& machine, Cost& cost) {
     const DeviceSpec& device = machine.topology.device();
-    const DeviceSpec::Interference& losses = device.interference;
+    const DeviceInterference& losses = *device.interference;
     const bool dma = copy.agent == Agent::dma;
     const double lost = dma ? losses.compute_lost_to_dma : losses.compute_lost_to_copy_kernels;
     const double slowed = dma ? losses.gemm_slowed_beside_dma : 0;
@@ -48,7 +52,7 @@ void disturb_gemms(const CopyWork& copy, const Machine& machine, Cost& cost) {
 }
 
 void disturb_copies(int gpu, const Machine& machine, Cost& cost) {
-    const DeviceSpec::Interference& losses = machine.topology.device().interference;
+    const DeviceInterference& losses = *machine.topology.device().interference;
     const ResourceTable& resources = machine.resources;
     const bool slowed = losses.gemm_slowed_beside_dma > 0;
     if (slowed) cost.demands.push_back({resources.clock(gpu), cost.body.si()});
@@ -63,15 +67,16 @@ void disturb_copies(int gpu, const Machine& machine, Cost& cost) {
 /// How GEMMs keep their compute units from kernels of this kind, and from each other.
 Residency residency_beside_gemms(TaskKind kind, const DeviceSpec& device, bool library_runs) {
     const bool with_library = library_runs && (kind == TaskKind::gemm || kind == TaskKind::collective);
-    return with_library && device.launch.residency == Residency::shared ? device.collective_library.residency
-                                                                        : device.launch.residency;
+    return with_library && device.launch->residency == Residency::shared
+               ? device.collective_library->residency
+               : device.launch->residency;
 }
 
 /// A kernel with larger tiles keeps fewer stages of operands in shared memory, so
 /// it leaves more first-level cache.
 Bytes cache_left_by(const GemmShape& gemm, int tiles, const DeviceSpec& device) {
     const double elements = static_cast<double>(gemm.m * gemm.n * gemm.batch) / tiles;
-    const DeviceSpec::CopyKernel& kernel = device.copy_kernel;
+    const DeviceCopyKernel& kernel = *device.copy_kernel;
     return elements > kernel.beside.large_tile ? kernel.beside.cache_beside_large_tiles
                                                : kernel.beside.cache_beside_gemms;
 }
@@ -87,7 +92,7 @@ void hold_only(Cost& cost, ResourceId units) {
 /// A copy kernel within a GPU, of few thread blocks or the runtime's.
 void claim_of_copy(const LocalCopyWork& copy, int gpu, const Machine& machine, Cost& cost) {
     const DeviceSpec& device = machine.topology.device();
-    const DeviceSpec::CopyKernel& kernel = device.copy_kernel;
+    const DeviceCopyKernel& kernel = *device.copy_kernel;
     const ResourceId units = machine.resources.compute_units(gpu);
     // The runtime's kernel works on every unit that is free until its end (derived: traces/h100_1/runtime_copy.tar.xz).
     const int blocks = copy.by_runtime ? static_cast<int>(device.compute_units) : copy.cus;
@@ -123,7 +128,7 @@ void claim_compute_units(const Task& task, const Machine& machine, bool library_
         Tiles& tiles = std::get<Tiles>(of_tiles->parts);
         if (const auto* gemm = std::get_if<GemmShape>(&task.work))
             tiles.cache_left = cache_left_by(*gemm, tiles.count, machine.topology.device());
-        if (!task.persistent) tiles.cluster = machine.topology.device().copy_kernel.beside.gemm_cluster;
+        if (!task.persistent) tiles.cluster = machine.topology.device().copy_kernel->beside.gemm_cluster;
         cost.claim = of_tiles;
         if (task.stream != compute_stream) hold_only(cost, units);
         return;
@@ -139,7 +144,7 @@ void claim_compute_units(const Task& task, const Machine& machine, bool library_
         if (of_tiles) {
             const Tiles& tiles = std::get<Tiles>(of_tiles->parts);
             if (tiles.tail) cost.claim->parts = *tiles.tail;
-            const double waves = machine.topology.device().interference.late_ranks_waves;
+            const double waves = machine.topology.device().interference->late_ranks_waves;
             // A mask leaves units on which no rank has tiles.
             if (!persistent && allowed == all)
                 cost.claim->yields_after = std::min(waves / tiles.waves, 1.0) * cost.body;
@@ -162,11 +167,11 @@ void add_interference(const Task& task, const Machine& machine, Cost& cost, bool
     if (copy != nullptr) disturb_gemms(*copy, machine, cost);
     if (task.kind() == TaskKind::gemm) disturb_copies(task.gpu, machine, cost);
     if (library_runs) add_engine_units(task, machine, cost);
-    if (device.interference.weights.empty()) return;
+    if (device.interference->weights.empty()) return;
     for (Demand& demand : cost.demands) {
         const auto kind = static_cast<std::size_t>(machine.resources[demand.resource].kind);
-        const auto weights = device.interference.weights.find(resource_kind_names[kind]);
-        if (weights != device.interference.weights.end())
+        const auto weights = device.interference->weights.find(resource_kind_names[kind]);
+        if (weights != device.interference->weights.end())
             demand.weight = weights->second[static_cast<std::size_t>(class_of(task))];
     }
 }

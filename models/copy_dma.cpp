@@ -2,6 +2,7 @@
 #include <limits>
 
 #include "models/cost_model.hpp"
+#include "sim/topology/device_dma.hpp"
 
 namespace overlap {
 namespace {
@@ -34,7 +35,7 @@ public:
 
     Cost cost(const Task& task, const Machine& machine) const override {
         const auto& copy = std::get<CopyWork>(task.work);
-        const DeviceSpec::Dma& dma = machine.topology.device().dma;
+        const DeviceDma& dma = *machine.topology.device().dma;
         const ResourceTable& resources = machine.resources;
         const Route route = machine.topology.route(copy.src, copy.dst);
 
@@ -74,7 +75,7 @@ private:
     }
 
     /// Whether the sender's engine executes a pull that the receiver issues.
-    static bool by_sender(const CopyWork& copy, const DeviceSpec::Dma& dma) {
+    static bool by_sender(const CopyWork& copy, const DeviceDma& dma) {
         return copy.direction == Direction::pull && dma.pulls == PullServer::sender;
     }
 
@@ -97,7 +98,7 @@ private:
     }
 
     static void tell(const CopyWork& copy, const Machine& machine, Cost& cost) {
-        const DeviceSpec::Dma& dma = machine.topology.device().dma;
+        const DeviceDma& dma = *machine.topology.device().dma;
         // The sender's engine gets the command when the receiver's stream reaches the copy, not earlier; the
         // receiver polls for the end.
         const bool sender = by_sender(copy, dma);
@@ -122,7 +123,7 @@ private:
             cost.handoffs.other_stream = cost.handoffs.other_gpu = dma.phases.push_dependency;
     }
 
-    static void occupy_engine(const Task& task, const CopyWork& copy, const DeviceSpec::Dma& dma,
+    static void occupy_engine(const Task& task, const CopyWork& copy, const DeviceDma& dma,
                               const ResourceTable& resources, Cost& cost) {
         // A strided copy loses, for each run, the time of a fixed number of bytes.
         const double stretch = copy.run < copy.bytes ? (copy.run + dma.phases.strided_run) / copy.run : 1.0;

@@ -3,6 +3,8 @@
 #include <limits>
 
 #include "models/cost_model.hpp"
+#include "sim/topology/device_copy_kernel.hpp"
+#include "sim/topology/device_launch.hpp"
 
 namespace overlap {
 namespace {
@@ -39,7 +41,7 @@ public:
 
     Cost cost(const Task& task, const Machine& machine) const override {
         const auto& copy = std::get<CopyWork>(task.work);
-        const DeviceSpec::CopyKernel& kernel = machine.topology.device().copy_kernel;
+        const DeviceCopyKernel& kernel = *machine.topology.device().copy_kernel;
         const ResourceTable& resources = machine.resources;
         const Route route = machine.topology.route(copy.src, copy.dst);
 
@@ -48,11 +50,11 @@ public:
         cost.end = Completion{kernel.completion, kernel.completions_apart};
         if (!copy.prelaunched) {
             cost.launch = {kernel.launch, kernel.queued_launch};
-            std::get<Completion>(cost.end).event = machine.topology.device().launch.event;
+            std::get<Completion>(cost.end).event = machine.topology.device().launch->event;
         }
         // Another GPU waits for a copy kernel as long as for any event, if remote_dependency_us was measured; the
         // kernel's completion is a part of that wait.
-        const DeviceSpec::Launch& launch = machine.topology.device().launch;
+        const DeviceLaunch& launch = *machine.topology.device().launch;
         if (launch.remote_dependency > launch.dependency)
             cost.handoffs.other_gpu = std::max(launch.remote_dependency - kernel.completion, Seconds());
         cost.setup = route.latency;

@@ -2,10 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include "sim/topology/device_launch.hpp"
 
 namespace overlap {
 
-Cost kernel_cost(const DeviceSpec::Launch& launch) {
+Cost kernel_cost(const DeviceLaunch& launch) {
     Cost cost;
     cost.launch.time = launch.kernel;
     cost.end = Completion{.event = launch.event};

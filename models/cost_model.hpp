@@ -152,7 +152,7 @@ const Parts* claimed(const Cost& cost) {
 }
 
 /// Launch, event and hand-offs of a kernel that a stream runs; nothing else.
-Cost kernel_cost(const DeviceSpec::Launch& launch);
+Cost kernel_cost(const DeviceLaunch& launch);
 
 /// Duration of the body when nothing else runs: the top rate, or the demand that takes longest.
 Seconds isolated_body(const Cost& cost, const ResourceTable& resources);

@@ -3,6 +3,7 @@
 #include "models/attention_model.hpp"
 #include "models/cost_model.hpp"
 #include "models/settled_clock.hpp"
+#include "sim/topology/device_launch.hpp"
 
 namespace overlap {
 
@@ -35,7 +36,7 @@ public:
         }
         if (time == Seconds()) return roofline_->cost(task, machine);
         const DeviceSpec& device = machine.topology.device();
-        Cost cost = kernel_cost(device.launch);
+        Cost cost = kernel_cost(*device.launch);
         cost.body = time;
         // Enough tiles, or parts of the context, for all units.
         cost.demands.push_back({machine.resources.compute_units(task.gpu), device.compute_units * time.si()});

@@ -5,6 +5,7 @@
 #include "models/cost_model.hpp"
 #include "models/gemm_model.hpp"
 #include "models/moe_model.hpp"
+#include "sim/topology/device_launch.hpp"
 
 namespace overlap {
 namespace {
@@ -25,7 +26,7 @@ public:
         const bool masked = task.gemm_cus > 0 && task.gemm_cus < device.compute_units;
         const int units = masked ? task.gemm_cus : static_cast<int>(device.compute_units);
         const GroupedEstimate& whole = remembered(shape, units, masked, machine);
-        Cost cost = kernel_cost(device.launch);
+        Cost cost = kernel_cost(*device.launch);
         cost.body = whole.body;
         const ResourceTable& resources = machine.resources;
         cost.demands.push_back(

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "models/cost_model.hpp"
+#include "sim/topology/device_launch.hpp"
 
 namespace overlap {
 namespace {
@@ -25,7 +26,7 @@ public:
                            (shape.accumulate ? 2.0 : 1.0) * c);
         const bool masked = task.gemm_cus > 0 && task.gemm_cus < device.compute_units;
         const double units = masked ? task.gemm_cus : device.compute_units;
-        Cost cost = kernel_cost(device.launch);
+        Cost cost = kernel_cost(*device.launch);
         cost.body =
             std::max(shape.flops() / (peak->second * (units / device.compute_units)), hbm / device.hbm);
         cost.demands.push_back({machine.resources.compute_units(task.gpu), units * cost.body.si()});

@@ -3,6 +3,7 @@
 
 #include "models/cost_model.hpp"
 #include "models/gemm_model.hpp"
+#include "sim/topology/device_launch.hpp"
 
 namespace overlap {
 namespace {
@@ -19,7 +20,7 @@ public:
         const int units = task.gemm_cus < parameters.compute_units ? task.gemm_cus : 0;
         const GemmEstimate& estimate =
             remembered({shape, {units, task.cu_mask, task.persistent}}, parameters, machine.sustained);
-        Cost cost = kernel_cost(device.launch);
+        Cost cost = kernel_cost(*device.launch);
         cost.body = estimate.launch + estimate.body;
         const ResourceTable& resources = machine.resources;
         // A what-if may give the GEMM parameters more units than the device has.

@@ -6,12 +6,14 @@
 
 #include "models/library_kernel.hpp"
 #include "models/settled_clock.hpp"
+#include "sim/topology/device_launch.hpp"
+#include "sim/topology/device_library.hpp"
 #include "sim/topology/islands.hpp"
 
 namespace overlap {
 namespace {
 
-// A collective by the vendor's library: measured latency and bus rate (DeviceSpec::Library), which depends on the
+// A collective by the vendor's library: measured latency and bus rate (DeviceLibrary), which depends on the
 // number of channels. Channels are held as compute units. The bytes are spread evenly over the routes to all peers
 // and use HBM once at either end. A group of some GPUs of a node takes the lines of all of them, its bus rate in
 // proportion to the links that it has (an estimate: libraries use each link alike). A library with further protocols
@@ -28,29 +30,28 @@ public:
         const DeviceSpec& device = machine.topology.device();
         if (work.kernel == CollectiveKernel::deepep) return exchange_cost(work, task.gpu, machine);
         if (work.kernel != CollectiveKernel::library) return all_reduce_cost(work, task.gpu, machine);
-        const auto fit = device.collective_library.collectives.find(work.kind);
-        if (fit == device.collective_library.collectives.end()) {
+        const auto fit = device.collective_library->collectives.find(work.kind);
+        if (fit == device.collective_library->collectives.end()) {
             std::vector<std::string> known;
-            for (const auto& [kind, line] : device.collective_library.collectives)
+            for (const auto& [kind, line] : device.collective_library->collectives)
                 known.push_back(name_of(kind));
             throw UserError("device " + device.name + " has no library measurement of " + name_of(work.kind) +
                             suggestion("", known));
         }
-        const DeviceSpec::Library& library = device.collective_library;
+        const DeviceLibrary& library = *device.collective_library;
         const double channels = work.cus > 0 ? work.cus : library.channels;
         const int ranks = work.group.members(machine.topology.gpus());
         const double passes = work.kind == CollectiveKind::all_reduce ? 2.0 : 1.0;
         const Bytes to_each_peer = passes / ranks * work.operand;
 
         const Bytes on_bus = static_cast<double>(ranks - 1) * to_each_peer;
-        Cost cost = kernel_cost(device.launch);
+        Cost cost = kernel_cost(*device.launch);
         const auto times = fit->second.times.find(ranks);
         if (times != fit->second.times.end() && channels == library.channels) {
             cost.launch.time = times->second.front().second;
             cost.body = time_between(times->second, work.operand) - cost.launch.time;
         } else {
-            const DeviceSpec::Library::Line line =
-                fastest(fit->second, channels, on_bus, work.kind, device).second;
+            const DeviceLibrary::Line line = fastest(fit->second, channels, on_bus, work.kind, device).second;
             cost.launch.time = line.latency;
             cost.body = on_bus / (machine.topology.share_of_links(task.gpu, work.group) * line.bus);
         }
@@ -68,17 +69,14 @@ public:
 
     /// The line of `channels` channels with the shortest time for `on_bus`, with its key: those of small
     /// operands are measured with all channels only.
-    static std::pair<std::string, DeviceSpec::Library::Line> fastest(const DeviceSpec::Library::Fit& fit,
-                                                                     double channels, Bytes on_bus,
-                                                                     CollectiveKind kind,
-                                                                     const DeviceSpec& device) {
-        std::pair<std::string, DeviceSpec::Library::Line> best{
+    static std::pair<std::string, DeviceLibrary::Line> fastest(const DeviceLibrary::Fit& fit, double channels,
+                                                               Bytes on_bus, CollectiveKind kind,
+                                                               const DeviceSpec& device) {
+        std::pair<std::string, DeviceLibrary::Line> best{
             "", {fit.latency, bus_rate(fit, channels, kind, device), {}}};
-        const auto time = [&](const DeviceSpec::Library::Line& line) {
-            return line.latency + on_bus / line.bus;
-        };
-        const auto try_one = [&](const char* key, const std::optional<DeviceSpec::Library::Line>& protocol) {
-            if (protocol && channels == device.collective_library.channels &&
+        const auto time = [&](const DeviceLibrary::Line& line) { return line.latency + on_bus / line.bus; };
+        const auto try_one = [&](const char* key, const std::optional<DeviceLibrary::Line>& protocol) {
+            if (protocol && channels == device.collective_library->channels &&
                 time(*protocol) < time(best.second))
                 best = {key, *protocol};
         };
@@ -93,7 +91,7 @@ private:
     static Cost all_reduce_cost(const CollectiveKernelWork& work, int gpu, const Machine& machine) {
         const DeviceSpec& device = machine.topology.device();
         const int ranks = work.group.members(machine.topology.gpus());
-        const auto& kernels = device.collective_library.all_reduces;
+        const auto& kernels = device.collective_library->all_reduces;
         const auto kernel = kernels.find(work.kernel);
         if (kernel == kernels.end() || !kernel->second.times.contains(ranks))
             throw UserError("device " + device.name + " has no measurement of all_reduce by " +
@@ -101,7 +99,7 @@ private:
                             " GPUs (see collective_library/all_reduce_kernels in sim explain " + device.name +
                             ")");
         const auto& times = kernel->second.times.at(ranks);
-        Cost cost = kernel_cost(device.launch);
+        Cost cost = kernel_cost(*device.launch);
         cost.launch.time = times.front().second;
         cost.body = std::max(time_between(times, work.operand) - cost.launch.time, Seconds());
         const bool reads_all = work.kernel == CollectiveKernel::one_shot;
@@ -119,7 +117,7 @@ private:
         std::set<int> nodes{node};
         for (const int peer : peers) nodes.insert(peer / per_node);
         const ExchangeGroup group{static_cast<int>(peers.size()) + 1, static_cast<int>(nodes.size())};
-        Cost cost = kernel_cost(topology.device().launch);
+        Cost cost = kernel_cost(*topology.device().launch);
         cost.body = estimate_exchange(exchange, group, exchange_parameters(exchange, machine));
         const Bytes sent = static_cast<double>(exchange.tokens) * exchange.token_bytes();
         const double in_node = static_cast<double>(group.gpus) / group.nodes;
@@ -189,9 +187,9 @@ private:
 
     // Between measured numbers of channels the rate follows a power law; below the smallest number
     // it is proportional to it.
-    static BytesPerSecond bus_rate(const DeviceSpec::Library::Fit& fit, double channels, CollectiveKind kind,
+    static BytesPerSecond bus_rate(const DeviceLibrary::Fit& fit, double channels, CollectiveKind kind,
                                    const DeviceSpec& device) {
-        const double all = device.collective_library.channels;
+        const double all = device.collective_library->channels;
         if (channels == all) return fit.bus;
         if (fit.bus_by_channels.empty())
             throw UserError("device " + device.name + " has no library measurement of " + name_of(kind) +
@@ -218,7 +216,7 @@ const ExchangeParameters& exchange_parameters(const ExpertExchange& exchange, co
 
 std::string key_of_collective(const CollectiveKernelWork& work, int gpu, const Machine& machine) {
     const DeviceSpec& device = machine.topology.device();
-    const DeviceSpec::Library& library = device.collective_library;
+    const DeviceLibrary& library = *device.collective_library;
     const int ranks = work.group.members(machine.topology.gpus());
     const std::string of_ranks = "/by_ranks/" + std::to_string(ranks);
     if (work.kernel != CollectiveKernel::library)

@@ -2,17 +2,20 @@
 
 #include <algorithm>
 #include <utility>
+#include "sim/topology/device_copy_kernel.hpp"
+#include "sim/topology/device_dma.hpp"
+#include "sim/topology/device_losses.hpp"
 
 namespace overlap {
 
 ResourceTable::ResourceTable(const Topology& topology)
     : gpus_per_node_(topology.gpus_per_node()), several_nodes_(topology.nodes() > 1) {
     const DeviceSpec& device = topology.device();
-    const bool by_peer = device.dma.queues == DmaQueues::by_peer;
-    const int engines = std::min(device.dma.peer_engines, std::max(gpus_per_node_ - 1, 1));
+    const bool by_peer = device.dma->queues == DmaQueues::by_peer;
+    const int engines = std::min(device.dma->peer_engines, std::max(gpus_per_node_ - 1, 1));
     engines_ = by_peer ? engines : 1;
     const int servers = by_peer ? 1 : engines;
-    const bool engine_units = device.interference.channels_per_engine_unit > 0;
+    const bool engine_units = device.interference->channels_per_engine_unit > 0;
     if (engine_units) before_dma_ = 4 + most_taken + 1;
     stride_ = before_dma_ + static_cast<std::size_t>(engines_);
     first_link_ = stride_ * static_cast<std::size_t>(topology.gpus());
@@ -27,16 +30,16 @@ ResourceTable::ResourceTable(const Topology& topology)
         own(ResourceKind::compute_units, "", device.compute_units).units =
             static_cast<int>(device.compute_units);
         own(ResourceKind::hbm, "", device.hbm.si());
-        own(ResourceKind::remote_read, "", device.copy_kernel.remote_read.si());
+        own(ResourceKind::remote_read, "", device.copy_kernel->remote_read.si());
         own(ResourceKind::clock, "", 1).limits_each = true;
         for (int taken = 1; engine_units && taken <= most_taken; ++taken)
             own(ResourceKind::engines, "[" + std::to_string(taken) + "]", 1).limits_each = true;
         if (engine_units) own(ResourceKind::channels, "", 1).limits_each = true;
         for (int engine = 0; engine < engines_; ++engine) {
             Resource& dma =
-                own(ResourceKind::dma, "[" + std::to_string(engine) + "]", device.dma.engine.si() * servers);
+                own(ResourceKind::dma, "[" + std::to_string(engine) + "]", device.dma->engine.si() * servers);
             dma.units = servers;
-            dma.order = device.dma.order;
+            dma.order = device.dma->order;
         }
     }
     for (const Link& link : topology.links())

@@ -10,6 +10,8 @@
 
 namespace overlap {
 
+enum class QueueOrder;  // sim/topology/device_dma.hpp
+
 enum class ResourceKind { compute_units, hbm, dma, remote_read, clock, link, engines, channels };
 inline const std::array<std::string, 8> resource_kind_names{"cu",    "hbm",  "dma",     "remote_read",
                                                             "clock", "link", "engines", "channels"};
@@ -26,8 +28,8 @@ struct Resource {
     std::string name;
     double capacity = 0;
     int units = 0;  ///< what tasks can claim: compute units, or copies that the DMA engines serve at once
-    QueueOrder order = QueueOrder::fifo;  ///< in which tasks of equal priority get units
-    bool limits_each = false;             ///< capacity is not shared: each user may use all of it
+    QueueOrder order{};        ///< in which tasks of equal priority get units; default: fifo
+    bool limits_each = false;  ///< capacity is not shared: each user may use all of it
 };
 
 /// Smallest capacity that holds may leave.

@@ -5,6 +5,9 @@
 
 #include "models/cost_model.hpp"
 #include "models/settled_clock.hpp"
+#include "sim/topology/device_copy_kernel.hpp"
+#include "sim/topology/device_dma.hpp"
+#include "sim/topology/device_launch.hpp"
 
 namespace overlap {
 namespace {
@@ -23,7 +26,7 @@ bool loads_first(const Work& work) {
 
 Traffic traffic(const Work& work, const DeviceSpec& device) {
     if (const auto* copy = std::get_if<LocalCopyWork>(&work)) {
-        const Bytes run = device.dma.phases.strided_run;
+        const Bytes run = device.dma->phases.strided_run;
         const double stretch = copy->run < copy->bytes ? (copy->run + run) / copy->run : 1.0;
         return {2.0 * copy->bytes, 2.0 * copy->bytes * stretch};
     }
@@ -81,18 +84,18 @@ public:
             return op->in_this_run ? as_recorded(*op, device) : recorded(*op, task.gpu, machine);
         Streamed kernel = streamed(task.work, device);
         limit_by_flops(task.work, machine, kernel);
-        Cost cost = kernel_cost(device.launch);
+        Cost cost = kernel_cost(*device.launch);
         if (task.continues)
             cost.launch = {};
         else
             cost.setup = start_of(task.work, device);
         cost.body = kernel.body;
-        const BytesPerSecond framework = device.stream.framework_sum;
+        const BytesPerSecond framework = device.stream->framework_sum;
         if (const auto* sum = std::get_if<ReduceWork>(&task.work);
             sum != nullptr && sum->by_framework && framework > BytesPerSecond())
             cost.body = std::max(cost.body, slowed_by_clock(machine) * (sum->bytes / framework));
         if (const auto* sum = std::get_if<ReduceWork>(&task.work);
-            sum != nullptr && !sum->by_framework && device.stream.sum > BytesPerSecond())
+            sum != nullptr && !sum->by_framework && device.stream->sum > BytesPerSecond())
             cost.claim = claim_of_sum(*sum, task.gpu, machine);
         else if (kernel.moved > of_one_block)
             cost.demands.push_back(
@@ -111,7 +114,7 @@ private:
     /// Thread blocks of a schedule's sum: two for each unit of the GPU, on the units that GEMMs leave.
     static Claim claim_of_sum(const ReduceWork& sum, int gpu, const Machine& machine) {
         const DeviceSpec& device = machine.topology.device();
-        const DeviceSpec::Stream& stream = device.stream;
+        const DeviceStream& stream = *device.stream;
         const double parts = sum.parts;
         const int units = static_cast<int>(device.compute_units), blocks = 2 * units;
         const Seconds work = (parts + 1) * sum.bytes / stream.sum +
@@ -123,7 +126,7 @@ private:
 
     /// What ran beside it is in its duration: it takes nothing that others would miss.
     static Cost as_recorded(const MemoryBoundWork& op, const DeviceSpec& device) {
-        Cost cost = op.gap ? Cost{} : kernel_cost(device.launch);
+        Cost cost = op.gap ? Cost{} : kernel_cost(*device.launch);
         cost.setup = op.gap.value_or(Seconds());
         cost.body = op.time;
         return cost;
@@ -133,7 +136,7 @@ private:
     /// longer at a lower clock, and to move the bytes that are known.
     static Cost recorded(const MemoryBoundWork& op, int gpu, const Machine& machine) {
         const DeviceSpec& device = machine.topology.device();
-        Cost cost = kernel_cost(device.launch);
+        Cost cost = kernel_cost(*device.launch);
         cost.body = op.time / clock_of(machine);
         cost.demands.push_back({machine.resources.compute_units(gpu), device.compute_units * cost.body.si()});
         if (const Bytes moved = op.read + op.written; moved > Bytes())
@@ -147,11 +150,11 @@ private:
 
 Streamed streamed(const Work& work, const DeviceSpec& device, double units, OperandsIn operands) {
     const Traffic bytes = traffic(work, device);
-    const BytesPerSecond unit = device.stream.cu;
+    const BytesPerSecond unit = device.stream->cu;
     const bool near = operands == OperandsIn::cache || std::holds_alternative<MemoryBoundWork>(work);
     const bool cached =
-        near && device.stream.cache > BytesPerSecond() && bytes.moved <= device.last_level_cache;
-    const BytesPerSecond memory = cached ? device.stream.cache : device.hbm;
+        near && device.stream->cache > BytesPerSecond() && bytes.moved <= device.last_level_cache;
+    const BytesPerSecond memory = cached ? device.stream->cache : device.hbm;
     if (units == 0) {
         units = std::min(device.compute_units, memory / unit);
         return {bytes.moved, units, bytes.paid / std::min(units * unit, memory)};
@@ -163,8 +166,8 @@ Streamed streamed(const Work& work, const DeviceSpec& device, double units, Oper
 }
 
 Seconds start_of(const Work& work, const DeviceSpec& device) {
-    Seconds start = device.stream.start;
-    if (loads_first(work)) start += device.stream.load_start;
+    Seconds start = device.stream->start;
+    if (loads_first(work)) start += device.stream->load_start;
     return start;
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include "sim/topology/device_losses.hpp"
 
 namespace overlap {
 namespace {
@@ -12,7 +13,7 @@ struct Moved {
     JoulesPerByte by_kernel;
 };
 
-Moved moved_by(const Work& work, int ranks, const DeviceSpec::Energy& known) {
+Moved moved_by(const Work& work, int ranks, const DeviceEnergy& known) {
     if (const auto* copy = std::get_if<CopyWork>(&work)) {
         Moved moved{Bytes(), copy->agent == Agent::cu ? known.copy_kernel : JoulesPerByte()};
         for_each_way(*copy, [&](int, int) { moved.bytes += copy->bytes; });

@@ -15,7 +15,7 @@ namespace overlap {
 ///   links        = bytes between GPUs · pJ a byte
 ///   copy_kernels = bytes between GPUs that kernels, or a library's collectives, move · extra pJ a byte
 /// Bytes between GPUs are counted where they arrive, however many links they cross. None if the
-/// device has no constants (DeviceSpec::Energy) or none of the GEMM's type, or if the machine has
+/// device has no constants (DeviceEnergy) or none of the GEMM's type, or if the machine has
 /// NICs, whose energy is unknown.
 ///
 /// H200: constants from bursts of GEMMs and from copies (traces/h200_2/energy), held-out errors in

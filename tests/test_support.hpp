@@ -11,6 +11,9 @@
 #include "sim/core/task_graph.hpp"
 #include "sim/core/temporary_folder.hpp"
 #include "sim/run/config_folder.hpp"
+#include "sim/topology/device_copy_kernel.hpp"
+#include "sim/topology/device_dma.hpp"
+#include "sim/topology/device_launch.hpp"
 #include "sim/workload/workload.hpp"
 
 namespace overlap::test {
@@ -49,19 +52,19 @@ inline DeviceSpec round_device() {
     device.hbm_peak = device.hbm = gigabytes_per_second(1000);
     device.last_level_cache = Bytes(1e6);
     const Seconds one = microseconds(1);
-    device.launch.kernel = device.launch.dependency = one;
-    device.launch.remote_dependency = device.launch.flag = one;
-    device.dma.peer_engines = 1;
-    device.dma.engine = gigabytes_per_second(10);
-    device.dma.phases.command = device.dma.phases.schedule = device.dma.phases.start =
-        device.dma.phases.completion = one;
-    device.dma.phases.pull_start = one;
-    device.dma.phases.strided_run = Bytes(100);
-    device.copy_kernel.launch = device.copy_kernel.completion = one;
-    device.copy_kernel.link_per_cu = gigabytes_per_second(6.931471805599453);
-    device.stream.cu = gigabytes_per_second(10);
-    device.copy_kernel.remote_read = gigabytes_per_second(15);
-    device.copy_kernel.default_cus = 4;
+    device.launch->kernel = device.launch->dependency = one;
+    device.launch->remote_dependency = device.launch->flag = one;
+    device.dma->peer_engines = 1;
+    device.dma->engine = gigabytes_per_second(10);
+    device.dma->phases.command = device.dma->phases.schedule = device.dma->phases.start =
+        device.dma->phases.completion = one;
+    device.dma->phases.pull_start = one;
+    device.dma->phases.strided_run = Bytes(100);
+    device.copy_kernel->launch = device.copy_kernel->completion = one;
+    device.copy_kernel->link_per_cu = gigabytes_per_second(6.931471805599453);
+    device.stream->cu = gigabytes_per_second(10);
+    device.copy_kernel->remote_read = gigabytes_per_second(15);
+    device.copy_kernel->default_cus = 4;
     return device;
 }
 

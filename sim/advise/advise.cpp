@@ -13,6 +13,8 @@
 #include "sim/run/budget.hpp"
 #include "sim/run/remarks.hpp"
 #include "sim/run/resolver.hpp"
+#include "sim/topology/device_library.hpp"
+#include "sim/topology/device_losses.hpp"
 
 namespace overlap {
 namespace {
@@ -199,7 +201,7 @@ SimulatedAdvice advise(const Scenario& scenario, const ConfigFolder& folder, std
     SimulatedAdvice advice;
     advice.topology = topology.name();
     advice.workload = to_json(scenario.workload);
-    advice.vendors_library = short_name(topology.device().collective_library.name);
+    advice.vendors_library = short_name(topology.device().collective_library->name);
     std::vector<Candidate> candidates;
     std::ranges::copy_if(all, std::back_inserter(candidates),
                          [&](const Candidate& one) { return allowed.has(one); });

@@ -2,6 +2,9 @@
 
 #include <cassert>
 
+#include "sim/topology/device_copy_kernel.hpp"
+#include "sim/topology/device_dma.hpp"
+
 namespace overlap {
 
 Task in_whole(Task task, const Topology& group) {
@@ -22,6 +25,23 @@ Task in_whole(Task task, const Topology& group) {
         task.stream = transfer_stream(peer);
     }
     return task;
+}
+
+Transfers::Transfers(TaskGraph& graph, const Topology& topology, TransferOptions options, RanksOf ranks_of)
+    : graph_(graph),
+      topology_(topology),
+      ranks_(topology.gpus()),
+      per_node_(island_size(topology)),
+      ring_(topology.ring()),
+      options_(options),
+      ranks_of_(ranks_of),
+      built_(ranks_, options.alike),
+      served_in_turn_(options.agent == Agent::dma &&
+                      topology.device().dma->order != QueueOrder::unspecified) {}
+
+bool Transfers::enqueued_by_each() const {
+    return served_in_turn_ ||
+           (topology_.nodes() > 1 && topology_.device().copy_kernel->queued_launch > Seconds());
 }
 
 std::vector<int> Transfers::others(int self, int first, int count) const {

@@ -60,17 +60,7 @@ enum class RanksOf { group, whole };
 class Transfers {
 public:
     Transfers(TaskGraph& graph, const Topology& topology, TransferOptions options,
-              RanksOf ranks_of = RanksOf::group)
-        : graph_(graph),
-          topology_(topology),
-          ranks_(topology.gpus()),
-          per_node_(island_size(topology)),
-          ring_(topology.ring()),
-          options_(options),
-          ranks_of_(ranks_of),
-          built_(ranks_, options.alike),
-          served_in_turn_(options.agent == Agent::dma &&
-                          topology.device().dma.order != QueueOrder::unspecified) {}
+              RanksOf ranks_of = RanksOf::group);
 
     TaskGraph& graph() { return graph_; }
     TaskId add(const Task& task, std::span<const TaskId> after) {
@@ -84,10 +74,7 @@ public:
     bool served_in_turn() const { return served_in_turn_; }
     /// Whether each GPU's copies are enqueued in an order of its own: where engines serve them in that order, or each
     /// node has its own programs and launches wait for one another.
-    bool enqueued_by_each() const {
-        return served_in_turn_ ||
-               (topology_.nodes() > 1 && topology_.device().copy_kernel.queued_launch > Seconds());
-    }
+    bool enqueued_by_each() const;
     int ranks() const { return ranks_; }
     /// Whether these are all GPUs of the machine, not a group of them.
     bool are_all() const { return topology_.group().is_all(); }

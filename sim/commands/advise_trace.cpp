@@ -8,13 +8,16 @@
 #include <set>
 
 #include "sim/commands/command_line.hpp"
+#include "sim/commands/commands.hpp"
 #include "sim/commands/other_runs.hpp"
 #include "sim/commands/trace_advice.hpp"
+#include "sim/core/output_file.hpp"
 #include "sim/core/ranges.hpp"
 #include "sim/core/shown.hpp"
 #include "sim/run/candidates.hpp"
 #include "sim/run/resolver.hpp"
 #include "sim/run/run.hpp"
+#include "sim/topology/device_library.hpp"
 
 namespace overlap {
 namespace {
@@ -135,7 +138,7 @@ public:
         config_.workload = to_json(list.workload());
         config_.seeds = 1;
         machine_ = resolver_.machine(config_);
-        if (!machine().device().collective_library.collectives.empty())
+        if (!machine().device().collective_library->collectives.empty())
             config_.params["algorithm"] = "library";
         whole_us_ = to_microseconds(makespan_of(resolver_.resolve_for_numbers(config_)));
     }

@@ -17,6 +17,8 @@
 #include "sim/core/ranges.hpp"
 #include "sim/core/shown.hpp"
 #include "sim/report/run/report.hpp"
+#include "sim/topology/device_copy_kernel.hpp"
+#include "sim/topology/device_dma.hpp"
 
 namespace overlap {
 namespace {
@@ -47,7 +49,7 @@ Task copy_task(const CostFlags& flags, const Machine& machine) {
         copy.agent = Agent::cu;
         copy.direction = Direction::push;
         const DeviceSpec& device = machine.topology.device();
-        copy.cus = flags.cus > 0 ? flags.cus : device.copy_kernel.default_cus;
+        copy.cus = flags.cus > 0 ? flags.cus : device.copy_kernel->default_cus;
         if (copy.cus >= device.compute_units)
             throw UserError("command line: --cus is " + std::to_string(copy.cus) + ", but " + device.name +
                             " has " + std::to_string(static_cast<int>(device.compute_units)) +
@@ -65,7 +67,7 @@ Json described(const Task& task, const Machine& machine, const CostModels& model
     Json phases = Json::object();
     const auto* copy = std::get_if<CopyWork>(&task.work);
     if (task.by_dma()) {
-        const Seconds command = machine.topology.device().dma.phases.command;
+        const Seconds command = machine.topology.device().dma->phases.command;
         phases["command_us"] = to_microseconds(command);
         phases["schedule_us"] = to_microseconds(cost.launch.time - command);
     } else {

@@ -11,6 +11,7 @@
 #include "sim/run/candidates.hpp"
 #include "sim/run/resolver.hpp"
 #include "sim/run/run.hpp"
+#include "sim/topology/device_library.hpp"
 
 namespace overlap {
 namespace {
@@ -25,7 +26,7 @@ public:
         config_.schedule = "concurrent";
         config_.seeds = 1;
         machine_ = resolver_.machine(config_);
-        if (!device().collective_library.collectives.empty()) config_.params["algorithm"] = "library";
+        if (!device().collective_library->collectives.empty()) config_.params["algorithm"] = "library";
     }
 
     const DeviceSpec& device() const { return machine_->topology.device(); }
@@ -138,7 +139,7 @@ private:
     /// Kinds of collectives of the list that were measured with all channels only.
     std::vector<std::string> without_channels() const {
         std::set<std::string> kinds = kinds_of_collectives();
-        for (const auto& [kind, fit] : lists_.device().collective_library.collectives)
+        for (const auto& [kind, fit] : lists_.device().collective_library->collectives)
             if (!fit.bus_by_channels.empty()) kinds.erase(name_of(kind));
         return {kinds.begin(), kinds.end()};
     }
@@ -147,7 +148,7 @@ private:
     std::vector<int> channels() const {
         std::map<int, std::size_t> times;
         const std::set<std::string> kinds = kinds_of_collectives();
-        for (const auto& [kind, fit] : lists_.device().collective_library.collectives)
+        for (const auto& [kind, fit] : lists_.device().collective_library->collectives)
             if (kinds.contains(name_of(kind)))
                 for (const auto& [count, rate] : fit.bus_by_channels) ++times[count];
         std::vector<int> counts;
@@ -157,7 +158,7 @@ private:
     }
 
     void add_channels() {
-        const DeviceLibrary& library = lists_.device().collective_library;
+        const DeviceLibrary& library = *lists_.device().collective_library;
         const std::string name = library.name.empty() ? "the library" : short_name(library.name);
         const std::vector<int> counts = channels();
         if (counts.empty())

@@ -9,6 +9,7 @@
 #include "sim/confidence/evidence.hpp"
 #include "sim/core/ranges.hpp"
 #include "sim/core/shown.hpp"
+#include "sim/topology/device_library.hpp"
 
 namespace overlap {
 namespace {
@@ -59,7 +60,7 @@ private:
             exchanges.insert(kernel_groups[3] + "/" + exchange_kernel(work.exchange));
             return;
         }
-        const DeviceSpec::Library& library = machine.topology.device().collective_library;
+        const DeviceLibrary& library = *machine.topology.device().collective_library;
         collectives.insert(key_of_collective(work, gpu, machine));
         largest_collective = std::max(largest_collective, work.operand);
         const auto kernel = library.all_reduces.find(work.kernel);

@@ -8,6 +8,7 @@
 #include "sim/core/task_graph.hpp"
 #include "sim/engine/thread_blocks.hpp"
 #include "sim/engine/tile_waves.hpp"
+#include "sim/topology/device_dma.hpp"
 
 namespace overlap {
 

@@ -4,6 +4,7 @@
 #include "sim/core/available_memory.hpp"
 #include "sim/core/shown.hpp"
 #include "sim/plan/plan.hpp"
+#include "sim/topology/device_dma.hpp"
 
 namespace overlap {
 namespace {
@@ -60,7 +61,7 @@ private:
         if (copy.agent != Agent::dma) return;
         const bool plain = std::holds_alternative<PlainCopy>(copy.command) && !copy.prelaunched;
         if (plain || copy.stored) return;
-        if (!device().dma.commands)
+        if (!device().dma->commands)
             fail(id, "has a command that DMA engines of " + device().name +
                          " were not measured with (allowed: plain copies)");
         int last = std::max(copy.src, copy.dst), first = std::min(copy.src, copy.dst);

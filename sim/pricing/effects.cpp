@@ -7,6 +7,8 @@
 #include "models/gpu_spread.hpp"
 #include "sim/core/shown.hpp"
 #include "sim/engine/engine.hpp"
+#include "sim/topology/device_launch.hpp"
+#include "sim/topology/device_losses.hpp"
 
 namespace overlap {
 namespace {
@@ -20,7 +22,7 @@ void remove_latencies(Cost& cost) {
 
 /// All GPUs run GEMMs at the speed of the slowest one: GEMM time = mean GPU time × this factor.
 double slowest_gpu(const Machine& machine) {
-    return slowest_of(machine.topology.gpus(), machine.topology.device().variation.gpu_speed);
+    return slowest_of(machine.topology.gpus(), machine.topology.device().variation->gpu_speed);
 }
 
 Cost cost_alone(const Task& task, const Machine& machine, const CostModels& models, double slowest) {
@@ -135,7 +137,7 @@ Costs price_all(const TaskGraph& graph, const TaskClasses& classes, const Machin
         if (released.empty()) continue;
         if (released[first]) cost.launch.time += release;
         if (last[first] && has_event_behind(kind))
-            std::get<Completion>(cost.end).latency += machine.topology.device().launch.event;
+            std::get<Completion>(cost.end).latency += machine.topology.device().launch->event;
     }
     return costs;
 }

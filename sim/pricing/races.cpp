@@ -6,6 +6,7 @@
 
 #include "sim/core/mixed.hpp"
 #include "sim/pricing/effects.hpp"
+#include "sim/topology/device_launch.hpp"
 
 namespace overlap {
 namespace {
@@ -71,10 +72,10 @@ void claim_later(Cost& gemm, Seconds start, ResourceId clock) {
 }  // namespace
 
 Races::Races(const TaskGraph& graph, const Costs& costs, const Machine& machine)
-    : gemm_first_(machine.topology.device().launch.gemm_first) {
+    : gemm_first_(machine.topology.device().launch->gemm_first) {
     constexpr int most_gpus = 4;
     if (machine.topology.gpus() > most_gpus) gemm_first_ = 1;
-    if (machine.topology.device().launch.residency != Residency::persistent) return;
+    if (machine.topology.device().launch->residency != Residency::persistent) return;
     const Behind behind(graph, costs);
     std::map<TaskId, std::size_t> racing;  // place in gemms_, by the task that GEMM and copies wait for
     for (TaskId id = 0; id < graph.size(); ++id) {

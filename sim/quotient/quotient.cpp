@@ -10,6 +10,7 @@
 #include "sim/quotient/alike.hpp"
 #include "sim/quotient/likeness.hpp"
 #include "sim/quotient/tie_order.hpp"
+#include "sim/topology/device_dma.hpp"
 
 namespace overlap {
 namespace {

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "sim/core/mixed.hpp"
+#include "sim/topology/device_dma.hpp"
 
 namespace overlap {
 namespace {

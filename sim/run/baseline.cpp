@@ -4,6 +4,7 @@
 #include "sim/run/experiment.hpp"
 #include "sim/run/steady.hpp"
 #include "sim/schedules/operator_list.hpp"
+#include "sim/topology/device_library.hpp"
 
 namespace overlap {
 namespace {
@@ -17,7 +18,7 @@ LeastTimes least_times(const Scenario& scenario, const Experiment& serially) {
 }
 
 std::string library_of(const Scenario& scenario) {
-    return short_name(scenario.machine->topology.device().collective_library.name);
+    return short_name(scenario.machine->topology.device().collective_library->name);
 }
 
 std::string name_of_serial(const Scenario& scenario) {

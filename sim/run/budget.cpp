@@ -7,6 +7,8 @@
 
 #include "sim/core/available_memory.hpp"
 #include "sim/run/run_config.hpp"
+#include "sim/topology/device_copy_kernel.hpp"
+#include "sim/topology/device_dma.hpp"
 
 namespace overlap {
 namespace {
@@ -53,7 +55,7 @@ GraphLimit limit_within(Bytes available, const Scenario& scenario) {
 }
 
 bool orders_vary(const Scenario& scenario) {
-    const DeviceSpec::Dma& dma = scenario.machine->topology.device().dma;
+    const DeviceDma& dma = *scenario.machine->topology.device().dma;
     const auto vary = [&](const ScheduleParams& params) {
         const TransferOptions& transfers = params.transfers;
         const bool as_enqueued = transfers.direction == Direction::pull && dma.pulls == PullServer::sender;
@@ -66,7 +68,7 @@ bool orders_vary(const Scenario& scenario) {
 /// Time per task for pairs of copy kernels that run at once, where GPUs launch them one after another. Elsewhere
 /// kernels of GPUs that are alike end together.
 Seconds of_kernel_pairs(const TaskGraph& graph, const DeviceSpec& device) {
-    if (device.copy_kernel.queued_launch == Seconds()) return {};
+    if (device.copy_kernel->queued_launch == Seconds()) return {};
     std::vector<double> units(static_cast<std::size_t>(graph.gpus()), device.compute_units);
     std::vector<bool> seen(graph.streams());
     double kernels = 0;
@@ -94,7 +96,7 @@ Simulations most_of(const Scenario& scenario) {
     // off, transfers without effects, two runs of serial.
     const double seeds = orders_vary(scenario) ? scenario.settings.seeds : 1;
     // The baseline tries DMA in both directions, copy kernels and the library.
-    const bool drawn = scenario.machine->topology.device().dma.order == QueueOrder::unspecified;
+    const bool drawn = scenario.machine->topology.device().dma->order == QueueOrder::unspecified;
     const double other_ways = scenario.serial_alike ? 0 : 2 * (drawn ? scenario.settings.seeds : 1) + 2;
     return {2 * seeds + 6, seeds + 2 + other_ways};
 }

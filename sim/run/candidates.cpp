@@ -5,6 +5,7 @@
 #include "sim/core/numbers.hpp"
 #include "sim/core/ranges.hpp"
 #include "sim/core/shown.hpp"
+#include "sim/topology/device_library.hpp"
 #include "sim/topology/islands.hpp"
 
 namespace overlap {
@@ -36,8 +37,7 @@ bool any_within_node(const Collectives& collectives, const Topology& topology) {
 }
 
 /// Whether there are collectives, and all are all-reduces of as many GPUs as the kernel was measured on.
-bool all_were_measured(const Collectives& collectives, int gpus,
-                       const DeviceSpec::Library::AllReduce& measured) {
+bool all_were_measured(const Collectives& collectives, int gpus, const DeviceLibrary::AllReduce& measured) {
     return !collectives.empty() && std::ranges::all_of(collectives, [&](const auto& one) {
         return one.first == CollectiveKind::all_reduce && measured.times.contains(one.second.members(gpus));
     });
@@ -111,7 +111,7 @@ std::vector<Candidate> candidates_for(const Workload& workload, const Topology& 
 
 std::vector<Candidate> library_candidates(const Workload& workload, const Topology& topology) {
     std::vector<Candidate> result;
-    const DeviceSpec::Library& library = topology.device().collective_library;
+    const DeviceLibrary& library = *topology.device().collective_library;
     const Collectives collectives = kinds_and_groups(workload);
     if (library.collectives.empty() || !any_within_node(collectives, topology)) return result;
     std::vector<CollectiveKernel> kernels{CollectiveKernel::library};

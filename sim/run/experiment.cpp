@@ -5,6 +5,7 @@
 
 #include "sim/core/interruption.hpp"
 #include "sim/core/ranges.hpp"
+#include "sim/topology/device_dma.hpp"
 
 namespace overlap {
 namespace {

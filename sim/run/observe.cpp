@@ -6,6 +6,7 @@
 
 #include "models/work_energy.hpp"
 #include "sim/run/critical_path.hpp"
+#include "sim/topology/device_losses.hpp"
 
 namespace overlap {
 namespace {

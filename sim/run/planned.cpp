@@ -7,6 +7,7 @@
 #include "sim/plan/plan_checks.hpp"
 #include "sim/quotient/representatives.hpp"
 #include "sim/run/experiment.hpp"
+#include "sim/topology/device_losses.hpp"
 
 namespace overlap {
 namespace {

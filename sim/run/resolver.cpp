@@ -18,6 +18,8 @@
 #include "sim/run/list_plan.hpp"
 #include "sim/run/steady.hpp"
 #include "sim/schedules/operator_list.hpp"
+#include "sim/topology/device_dma.hpp"
+#include "sim/topology/device_launch.hpp"
 
 namespace overlap {
 
@@ -88,7 +90,7 @@ void run_gemms_from(const Host& host, Machine& machine) {
         gemm.peak_rate = host.gemm_speed * gemm.peak_rate;
         if (host.gemm_saved > Seconds())
             gemm.launch =
-                std::max(gemm.launch - host.gemm_saved - machine.topology.device().launch.kernel, Seconds());
+                std::max(gemm.launch - host.gemm_saved - machine.topology.device().launch->kernel, Seconds());
     }
 }
 
@@ -263,14 +265,14 @@ Scenario Resolver::resolve(const RunConfig& given) {
     // Programs have a thread or a process a GPU. In what order hosts enqueue matters where a GPU's engines serve all
     // pulls from it in that order; elsewhere, and between two GPUs, it changes nothing.
     const bool by_default = config.host.empty() && !records_host(workload) &&
-                            topology.device().dma.pulls == PullServer::sender && topology.gpus() > 2;
+                            topology.device().dma->pulls == PullServer::sender && topology.gpus() > 2;
     ListPlan plan = plan_list(config, kept, workload, topology, find);
     require_memory(workload, topology.device(), config.origin);
     require_ranks(workload, topology.gpus(), config.origin);
     make_engine(config.engine);
     CostModels{config.cost_models};
     without(config.without);
-    const bool one_order = topology.device().dma.order != QueueOrder::unspecified;
+    const bool one_order = topology.device().dma->order != QueueOrder::unspecified;
     const int seeds = config.seeds.value_or(one_order ? 1 : default_seeds);
     const Seconds multiplying = workload.gemms().empty() && planned != nullptr
                                     ? multiplying_time(planned->graph, machine->calibration)

@@ -8,6 +8,7 @@
 #include "sim/core/shown.hpp"
 #include "sim/run/experiment.hpp"
 #include "sim/run/observe.hpp"
+#include "sim/topology/device_losses.hpp"
 
 namespace overlap {
 namespace {
@@ -24,7 +25,7 @@ Scenario at(const Scenario& scenario, double speed) {
 
 /// Types of GEMMs whose energy is not known.
 std::string types_without_energy(const TaskGraph& graph, const Machine& machine) {
-    const auto& known = machine.topology.device().energy.value().gemm;
+    const auto& known = machine.topology.device().energy->gemm;
     std::set<std::string> types;
     for (TaskId id = 0; id < graph.size(); ++id)
         if (const auto* gemm = std::get_if<GemmShape>(&graph[id].work);

@@ -7,6 +7,9 @@
 #include "sim/collectives/collective_algorithm.hpp"
 #include "sim/core/ranges.hpp"
 #include "sim/core/shown.hpp"
+#include "sim/topology/device_copy_kernel.hpp"
+#include "sim/topology/device_dma.hpp"
+#include "sim/topology/device_library.hpp"
 #include "sim/topology/islands.hpp"
 
 namespace overlap {
@@ -19,7 +22,7 @@ constexpr int most_chunks = 65536;
 int default_cus(const Topology& topology, int streams) {
     const DeviceSpec& device = topology.device();
     const int half = static_cast<int>(device.compute_units / 2) / streams;
-    return std::clamp(device.copy_kernel.default_cus, 1, std::max(half, 1));
+    return std::clamp(device.copy_kernel->default_cus, 1, std::max(half, 1));
 }
 
 /// Refuses what the machine and the other parameters leave no room for; which collectives commands can do is
@@ -37,7 +40,7 @@ void require_dma_commands(ConfigObject& given, const ScheduleParams& params, con
     if (params.algorithm != "direct" && !batch)
         given.fail(key, "needs algorithm 'direct', not '" + params.algorithm + "'");
     if (topology.nodes() > 1) given.fail(key, "needs GPUs of one node (between nodes NICs move the data)");
-    if ((!copies || transfers.prelaunch) && !topology.device().dma.commands)
+    if ((!copies || transfers.prelaunch) && !topology.device().dma->commands)
         given.fail(key,
                    "has no figures for device " + topology.device().name +
                        ", whose engines are only known to copy (see dma/commands in sim explain DEVICE)");
@@ -162,13 +165,13 @@ void read_algorithm(ConfigObject& given, ScheduleParams& params, const Context& 
         given.fail("transfer", "is 'pull', but the senders of algorithm 'zero_cta' write (allowed: push)");
     params.transfers.direction = Direction::push;
     // A batch is one call on one stream: on a single engine its copies run one after another.
-    if (!given.has("dma_commands") && at.device().dma.peer_engines == 1)
+    if (!given.has("dma_commands") && at.device().dma->peer_engines == 1)
         params.transfers.commands = DmaCommands::one_stream;
 }
 
 void read_channels(ConfigObject& given, ScheduleParams& params, const Context& at) {
     if (params.algorithm != "library") given.fail("channels", "needs algorithm 'library'");
-    const auto channels = static_cast<int>(at.device().collective_library.channels);
+    const auto channels = static_cast<int>(at.device().collective_library->channels);
     if (channels < 1)
         given.fail("channels", "needs a library that was measured, which " + at.device().name + " lacks");
     params.transfers.channels = static_cast<int>(given.integer("channels", 1, channels));

@@ -3,6 +3,7 @@
 
 #include "sim/collectives/collective_algorithm.hpp"
 #include "sim/schedules/pieces.hpp"
+#include "sim/topology/device_dma.hpp"
 
 namespace overlap {
 namespace {
@@ -48,7 +49,7 @@ private:
         options.stored = stored;
         options.added = topology.device().near_memory == NearMemory::add;
         options.prelaunch =
-            !stored && options.agent == Agent::dma && topology.device().dma.commands.has_value();
+            !stored && options.agent == Agent::dma && topology.device().dma->commands.has_value();
         return options;
     }
 

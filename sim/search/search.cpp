@@ -18,6 +18,8 @@
 #include "sim/run/resolver.hpp"
 #include "sim/run/run.hpp"
 #include "sim/schedules/pieces.hpp"
+#include "sim/topology/device_dma.hpp"
+#include "sim/topology/device_library.hpp"
 
 namespace overlap {
 namespace {
@@ -49,7 +51,7 @@ Listed best_listed(const Scenario& scenario, const ConfigFolder& folder, const S
     for (const RankedCandidate& one : ranked(scenario, candidates, nullptr, &refusal)) {
         const Scenario by = with_candidate(scenario, one.candidate);
         if (options.executable && !is_executable(by)) continue;
-        const std::string library = short_name(scenario.machine->topology.device().collective_library.name);
+        const std::string library = short_name(scenario.machine->topology.device().collective_library->name);
         best = {one.candidate.name(library), by, one.makespan};
         break;
     }
@@ -84,7 +86,7 @@ SearchSpace space_of(const Scenario& scenario, const SearchOptions& options) {
     space.cus = parameters_of(like, {{"agent", "cu"}}, scenario.workload, topology, "search").transfers.cus;
     // One thread that enqueues for all GPUs would let engines serve one rank after the other.
     space.in_turn = scenario.enqueued_by_one() && topology.gpus() > 2 &&
-                    topology.device().dma.pulls == PullServer::sender;
+                    topology.device().dma->pulls == PullServer::sender;
     // Found schedules with copy kernels were up to 58 % slower on two H200 than predicted, by DMA 5 %: whether a
     // GEMM's thread blocks leave room for theirs is not known well enough (traces/h200_2/notes.md, search).
     const bool kernels = contains(options.free, SearchDimension::agent) || !options.allowed.agents.empty();

@@ -6,6 +6,9 @@
 #include <set>
 
 #include "sim/topology/device.hpp"
+#include "sim/topology/device_copy_kernel.hpp"
+#include "sim/topology/device_dma.hpp"
+#include "sim/topology/device_library.hpp"
 
 namespace overlap {
 namespace {

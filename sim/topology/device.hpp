@@ -2,13 +2,24 @@
 
 #include <filesystem>
 
+#include <map>
+
+#include "sim/core/dtype.hpp"
+#include "sim/core/fields.hpp"
+#include "sim/core/indirect.hpp"
 #include "sim/core/what_if.hpp"
-#include "sim/topology/device_copy_kernel.hpp"
-#include "sim/topology/device_dma.hpp"
-#include "sim/topology/device_library.hpp"
-#include "sim/topology/device_losses.hpp"
 
 namespace overlap {
+
+// Each in a header of its own, device_<group>.hpp.
+struct DeviceCopyKernel;
+struct DeviceDma;
+struct DeviceEnergy;
+struct DeviceInterference;
+struct DeviceLaunch;
+struct DeviceLibrary;
+struct DeviceStream;
+struct DeviceVariation;
 
 /// What the memory itself does with data that copies bring: it may add them to what it holds.
 enum class NearMemory { none, add };
@@ -19,15 +30,6 @@ inline const std::array<std::string, 2> near_memory_names{"none", "add"};
 /// `calibrated_groups`, and GEMM parameters, which are apart. What each member means stands in the table
 /// `fields()` of its struct.
 struct DeviceSpec {
-    using Launch = DeviceLaunch;
-    using Dma = DeviceDma;
-    using CopyKernel = DeviceCopyKernel;
-    using Stream = DeviceStream;
-    using Library = DeviceLibrary;
-    using Interference = DeviceInterference;
-    using Variation = DeviceVariation;
-    using Energy = DeviceEnergy;
-
     std::string name;
     std::string description;
     std::string like;  ///< device whose GEMM parameters, scaled, replace missing ones; empty: the nearest
@@ -39,14 +41,16 @@ struct DeviceSpec {
     NearMemory near_memory = NearMemory::none;
     Watts board_power;
 
-    Launch launch;
-    Dma dma;
-    CopyKernel copy_kernel;
-    Stream stream;
-    Library collective_library;
-    Interference interference;
-    Variation variation;
-    std::optional<Energy> energy;  ///< none: not known
+    Indirect<DeviceLaunch> launch;
+    Indirect<DeviceDma> dma;
+    Indirect<DeviceCopyKernel> copy_kernel;
+    Indirect<DeviceStream> stream;
+    Indirect<DeviceLibrary> collective_library;
+    Indirect<DeviceInterference> interference;
+    Indirect<DeviceVariation> variation;
+    Indirect<DeviceEnergy> energy{nullptr};  ///< none: not known
+
+    DeviceSpec();
 
     static std::span<const Field<DeviceSpec>> fields() {
         using D = DeviceSpec;

@@ -6,6 +6,7 @@
 #include "sim/core/file_version.hpp"
 #include "sim/core/numbers.hpp"
 #include "sim/core/ranges.hpp"
+#include "sim/topology/derived_values.hpp"
 #include "sim/topology/device_structure.hpp"
 
 namespace overlap {
@@ -125,6 +126,8 @@ DeviceSpec read(ConfigObject config, ConfigObject* calibration) {
 }
 
 }  // namespace
+
+DeviceSpec::DeviceSpec() = default;
 
 DeviceSpec read_device(const std::filesystem::path& path) {
     const ConfigFile file = read_config_file(path, "device");

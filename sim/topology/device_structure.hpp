@@ -4,6 +4,11 @@
 #include <string>
 
 #include "sim/topology/device.hpp"
+#include "sim/topology/device_copy_kernel.hpp"
+#include "sim/topology/device_dma.hpp"
+#include "sim/topology/device_launch.hpp"
+#include "sim/topology/device_library.hpp"
+#include "sim/topology/device_losses.hpp"
 
 // Groups and keys of a device file that are no fields of a struct, each once. The reader (device_reader.cpp) and the
 // schema (device_schema.cpp) go through the same lists: `At` is one of them, at one object of the file.
@@ -42,23 +47,23 @@ template <class At>
 void visit_calibrated(At& at, std::size_t group, DeviceSpec& device) {
     const std::string& name = calibrated_groups[group];
     at.provenance();
-    if (name == "launch") at.fields(device.launch);
-    if (name == "variation") at.fields(device.variation);
+    if (name == "launch") at.fields(*device.launch);
+    if (name == "variation") at.fields(*device.variation);
     if (name == "dma") {
-        at.fields(device.dma);
-        at.fields(device.dma.phases);
+        at.fields(*device.dma);
+        at.fields(device.dma->phases);
         at.group_if_any("commands", "Commands of engines beside a plain copy: batches back to back, broadcasts, swaps, commands behind a poll. Left out: plain copies only.",
-            [&](At& commands) { commands.fields(device.dma.commands.emplace()); });
+            [&](At& commands) { commands.fields(device.dma->commands.emplace()); });
     }
     if (name == "copy_kernel") {
-        at.fields(device.copy_kernel);
-        at.fields(device.copy_kernel.beside);
-        at.fields(device.stream);
+        at.fields(*device.copy_kernel);
+        at.fields(device.copy_kernel->beside);
+        at.fields(*device.stream);
     }
     if (name == "interference") {
-        at.fields(device.interference);
+        at.fields(*device.interference);
         at.group_if_any("weights", "Weights of classes of tasks on a resource that is short, by resource and class. Default: 1.",
-            [&](At& weights) { visit_weights(weights, device.interference); });
+            [&](At& weights) { visit_weights(weights, *device.interference); });
     }
     if (name != "energy") return;
     at.fields(device.energy.emplace());
@@ -127,7 +132,7 @@ void visit_device(At& at, DeviceSpec& device) {
     });
     for (std::size_t group = 0; group < calibrated_groups.size(); ++group)
         at.calibrated(group, device);
-    at.group_if_any("collective_library", "Collectives of the vendor's library, measured.", [&](At& library) { visit_library(library, device.collective_library); });
+    at.group_if_any("collective_library", "Collectives of the vendor's library, measured.", [&](At& library) { visit_library(library, *device.collective_library); });
 }
 // clang-format on
 

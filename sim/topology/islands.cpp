@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <vector>
+#include "sim/topology/device_dma.hpp"
 
 namespace overlap {
 namespace {
@@ -42,7 +43,7 @@ class Load {
 public:
     Load(const Topology& topology, bool by_dma)
         : topology_(topology),
-          engines_(by_dma ? topology.device().dma.peer_engines : topology.gpus()),
+          engines_(by_dma ? topology.device().dma->peer_engines : topology.gpus()),
           links_(topology.links().size()),
           senders_(static_cast<std::size_t>(topology.gpus())) {}
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "sim/core/file_version.hpp"
+#include "sim/core/operators.hpp"
 #include "sim/topology/device.hpp"
 #include "sim/topology/like_device.hpp"
 

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "sim/core/file_kind.hpp"
+#include "sim/core/file_version.hpp"
 #include "sim/core/shown.hpp"
 #include "sim/topology/degraded.hpp"
 #include "sim/topology/device_schema.hpp"

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "sim/core/config_reader.hpp"
+#include "sim/core/operators.hpp"
 #include "sim/topology/derived_values.hpp"
 #include "sim/topology/device.hpp"
 #include "sim/topology/network.hpp"

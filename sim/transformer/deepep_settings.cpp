@@ -6,6 +6,7 @@
 #include "sim/report/text_format.hpp"
 #include "sim/run/resolver.hpp"
 #include "sim/run/run.hpp"
+#include "sim/topology/device_library.hpp"
 #include "sim/transformer/layer.hpp"
 #include "sim/transformer/possible.hpp"
 #include "sim/transformer/step_request.hpp"
@@ -91,7 +92,7 @@ std::string deepep_settings(const std::string& name, const RunConfig& config, st
     const auto judge = [&](const std::string& kernels, const std::string& setting) {
         return ByKernels{kernels, setting, times.in_turn(step), divisible ? times.halves(step) : Seconds()};
     };
-    std::vector<ByKernels> all{judge(machine.topology.device().collective_library.name, "")};
+    std::vector<ByKernels> all{judge(machine.topology.device().collective_library->name, "")};
     for (const std::int16_t sms : measured_deepep_sms) {
         step.deepep_sms = sms;
         all.push_back(

@@ -4,6 +4,7 @@
 
 #include "sim/core/ranges.hpp"
 #include "sim/core/shown.hpp"
+#include "sim/topology/device_library.hpp"
 
 namespace overlap {
 
@@ -41,7 +42,7 @@ std::string take_server(const Server& server, const Machine& machine, StudyOptio
     };
     take_library("attention", "device.attention_library", {"attention_prefill", "attention_decode"});
     take_library("grouped GEMMs", "device.grouped_library", {"moe"});
-    const auto& kernels = machine.topology.device().collective_library.all_reduces;
+    const auto& kernels = machine.topology.device().collective_library->all_reduces;
     std::vector<std::string> all_reduces;
     for (const auto& [kernel, measured] : kernels)
         if (!server.all_reduces.empty() && measured.name.starts_with(server.all_reduces))

@@ -5,6 +5,8 @@
 #include <set>
 
 #include "models/cost_model_registry.hpp"
+#include "sim/topology/device_dma.hpp"
+#include "sim/topology/device_library.hpp"
 #include "tests/test_support.hpp"
 
 namespace overlap::test::cost_laws_test {
@@ -50,7 +52,7 @@ std::map<std::string, std::vector<Task>> families(const Machine& machine) {
                 copy_task(1, 0, bytes, Agent::cu, direction, 8));
         result["stored"].push_back(commanded(bytes, [](CopyWork& copy) { copy.stored = true; }));
         result["added"].push_back(commanded(bytes, [](CopyWork& copy) { copy.added = true; }));
-        if (machine.topology.device().dma.commands) {
+        if (machine.topology.device().dma->commands) {
             result["swap"].push_back(commanded(bytes, [](CopyWork& copy) { copy.command = Swap(); }));
             result["first of two"].push_back(commanded(bytes, [](CopyWork& copy) {
                 copy.command = BackToBack{0, 2};
@@ -64,7 +66,7 @@ std::map<std::string, std::vector<Task>> families(const Machine& machine) {
         result["pack"].push_back(Task{LocalCopyWork{Bytes(bytes), Bytes(bytes)}});
         result["strided pack"].push_back(Task{LocalCopyWork{Bytes(bytes), Bytes(std::min(bytes, 256.0))}});
         result["reduce"].push_back(Task{ReduceWork{Bytes(bytes), 8}});
-        for (const auto& [kind, fit] : machine.topology.device().collective_library.collectives)
+        for (const auto& [kind, fit] : machine.topology.device().collective_library->collectives)
             result["library " + name_of(kind)].push_back(Task{CollectiveKernelWork{kind, Bytes(bytes)}});
         result["memory"].push_back(Task{MemoryBoundWork{Bytes(bytes), Bytes(bytes)}});
     }

@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "sim/run/observe.hpp"
+#include "sim/topology/device_losses.hpp"
 #include "tests/contract/laws.hpp"
 
 namespace overlap::test::energy_laws_test {
@@ -10,7 +11,7 @@ namespace overlap::test::energy_laws_test {
 TEST_CASE(
     "energy: every schedule of a workload computes for the same joules, and no part is negative but one") {
     const Machine& machine = law_machines().at("h200_4");
-    const DeviceSpec::Energy& known = machine.topology.device().energy.value();
+    const DeviceEnergy& known = *machine.topology.device().energy;
     std::map<std::string, double> compute;
     const int cases = for_every_schedule([&](const ScheduleEntry& entry, const Workload& workload) {
         INFO(entry.name << " | " << workload.form());

@@ -9,6 +9,7 @@
 #include "sim/pricing/effects.hpp"
 #include "sim/run/run.hpp"
 #include "sim/run/run_config.hpp"
+#include "sim/topology/device_dma.hpp"
 #include "tests/test_support.hpp"
 
 // Cases and helpers that the laws over schedules share.
@@ -84,8 +85,8 @@ inline Costs costs_of(const TaskGraph& graph, const Workload& workload, const Ma
 inline Machine in_order(const std::string& name) {
     const Json json = read_json_file(shipped.find("topologies", name));
     DeviceSpec device = shipped_machine(name).topology.device();
-    device.dma.order = QueueOrder::fifo;
-    device.dma.pulls = PullServer::receiver;
+    device.dma->order = QueueOrder::fifo;
+    device.dma->pulls = PullServer::receiver;
     Machine machine = machine_of({ConfigObject(json, name), device});
     machine.calibration = shipped_machine(name).calibration;
     return machine;

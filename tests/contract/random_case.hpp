@@ -7,6 +7,7 @@
 
 #include "sim/engine/flow_engine.hpp"
 #include "sim/pricing/effects.hpp"
+#include "sim/topology/device_dma.hpp"
 #include "tests/test_support.hpp"
 
 namespace overlap::test {
@@ -17,9 +18,9 @@ inline const ResourceTable& mesh(unsigned seed) {
         std::vector<ResourceTable> result;
         for (const QueueOrder order : {QueueOrder::fifo, QueueOrder::round_robin, QueueOrder::unspecified}) {
             DeviceSpec device = round_device();
-            device.dma.peer_engines = 2;
-            device.dma.queues = DmaQueues::shared;
-            device.dma.order = order;
+            device.dma->peer_engines = 2;
+            device.dma->queues = DmaQueues::shared;
+            device.dma->order = order;
             result.emplace_back(topology_of(3, group("full_mesh"), 1, "", device));
         }
         return result;

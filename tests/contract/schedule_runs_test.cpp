@@ -3,6 +3,9 @@
 #include <cstring>
 
 #include "sim/run/experiment.hpp"
+#include "sim/topology/device_copy_kernel.hpp"
+#include "sim/topology/device_dma.hpp"
+#include "sim/topology/device_launch.hpp"
 #include "tests/contract/laws.hpp"
 #include "tests/resolved.hpp"
 
@@ -53,7 +56,7 @@ Seconds lower_bound(const TaskGraph& graph, CostView costs, const ResourceTable&
 /// Ends that are polled for don't come in the order of the bodies: each copy of a chain may be seen a poll
 /// later, where no kernel runs any more.
 Seconds polls_of_a_chain(const Machine& machine) {
-    return machine.topology.device().dma.poll * (machine.topology.gpus() - 1);
+    return machine.topology.device().dma->poll * (machine.topology.gpus() - 1);
 }
 
 std::string label(const ScheduleEntry& entry, const Workload& workload, const std::string& machine) {
@@ -144,7 +147,7 @@ TEST_CASE("the same run twice is the same, bit for bit") {
 
 TEST_CASE("kernels open the gates of a GEMM that leaves them compute units, also where it is persistent") {
     const Machine& machine = law_machines().at("h200_4");
-    REQUIRE(machine.topology.device().launch.residency == Residency::persistent);
+    REQUIRE(machine.topology.device().launch->residency == Residency::persistent);
     const ScheduleEntry& entry = find_schedule("flag_gated");
     int cases = 0;
     for (const Workload& workload : workload_forms()) {
@@ -178,7 +181,7 @@ TEST_CASE("without contention no run is slower, by either agent") {
                 const double slack = entry.own_kernel ? 1e-3 : reordered ? 2e-4 : 1e-9;
                 // Nor are those of kernels that wait to be launched: one may be late by a launch.
                 const Seconds launch =
-                    agent == "cu" ? machine.topology.device().copy_kernel.queued_launch : Seconds();
+                    agent == "cu" ? machine.topology.device().copy_kernel->queued_launch : Seconds();
                 const Seconds polls = agent == "dma" ? polls_of_a_chain(machine) : Seconds();
                 const Seconds loud = simulate(graph, with, machine).makespan;
                 CHECK(simulate(graph, costs_of(graph, workload, machine, quiet), machine).makespan <=
@@ -227,7 +230,7 @@ TEST_CASE("on one GPU every run takes what the GEMM takes alone") {
 
 /// What a GPU of a switch sends at once: its port's rate, or that of the one engine that serves it.
 double port_rate(const Machine& machine, double port) {
-    return std::min(port, machine.topology.device().dma.engine.si());
+    return std::min(port, machine.topology.device().dma->engine.si());
 }
 
 TEST_CASE("serial takes the sum of its two halves when nothing is launched and nothing is shared") {
@@ -242,7 +245,7 @@ TEST_CASE("serial takes the sum of its two halves when nothing is launched and n
     const Costs costs = costs_of(graph, workload, machine, bare);
     const double transfers = 0.75 * 1001 * 1003 * 2 / port_rate(machine, 397.5e9);
     const double gemm = isolated_time(costs[graph.size() - 1], machine.resources).si();
-    REQUIRE(machine.topology.device().dma.engine > gigabytes_per_second(397.5 / 3));
+    REQUIRE(machine.topology.device().dma->engine > gigabytes_per_second(397.5 / 3));
     CHECK(simulate(graph, costs, machine).makespan.si() == Approx(transfers + gemm).epsilon(1e-9));
 }
 

@@ -5,6 +5,7 @@
 
 #include "sim/schedules/placement.hpp"
 #include "sim/schedules/staging.hpp"
+#include "sim/topology/device_library.hpp"
 #include "tests/contract/laws.hpp"
 #include "tests/resolved.hpp"
 
@@ -170,7 +171,7 @@ TEST_CASE("compute units of communication are those that copy kernels hold and s
     const double sums = units("hetero_unfused_1d", {{"agent", "dma"}}, reduce);
     CHECK(sums > 0);  // DMA engines can't add
     CHECK(sums <= shipped_machine("mi300x_8").topology.device().compute_units);
-    const double channels = shipped_machine("mi300x_8").topology.device().collective_library.channels;
+    const double channels = shipped_machine("mi300x_8").topology.device().collective_library->channels;
     CHECK(channels > 0);
     CHECK(units("serial", {{"algorithm", "library"}}, gather) == channels);
 }

@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 #include <fstream>
 
+#include "sim/topology/device_dma.hpp"
 #include "tests/test_support.hpp"
 
 namespace overlap::test::fit_device_test {
@@ -16,7 +17,7 @@ namespace {
 constexpr double true_start = 4, true_rate = 400;
 
 double copy_us(const Machines& machines, double megabytes) {
-    const DeviceSpec::Dma& dma = machine_of(machines, 1).topology.device().dma;
+    const DeviceDma& dma = *machine_of(machines, 1).topology.device().dma;
     return to_microseconds(dma.phases.start + Bytes(megabytes * 1e6) / dma.engine);
 }
 

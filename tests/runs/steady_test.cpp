@@ -1,4 +1,5 @@
 #include "sim/run/steady.hpp"
+#include "sim/topology/device_losses.hpp"
 
 #include <catch2/catch.hpp>
 #include <cmath>

@@ -7,6 +7,8 @@
 #include "models/gemm_engines.hpp"
 #include "models/gemm_model.hpp"
 #include "sim/engine/engine.hpp"
+#include "sim/topology/device_library.hpp"
+#include "sim/topology/device_losses.hpp"
 #include "tests/test_support.hpp"
 
 namespace overlap::test::beside_library_test {
@@ -23,14 +25,14 @@ GemmParameters round_engines() {
 /// `waits`: waves of a GEMM's tiles; above 0 the collective, of 1 us without bytes, needs units that tiles leave.
 Machine machine_with_engines(double gemm_lost, double library_lost, double waits = 0) {
     DeviceSpec device = round_device();
-    device.interference.late_ranks_waves = waits;
-    if (waits > 0) device.collective_library.residency = Residency::tiled;
-    device.collective_library.channels = 8;
-    device.collective_library.collectives[CollectiveKind::all_gather] = {
+    device.interference->late_ranks_waves = waits;
+    if (waits > 0) device.collective_library->residency = Residency::tiled;
+    device.collective_library->channels = 8;
+    device.collective_library->collectives[CollectiveKind::all_gather] = {
         {microseconds(waits > 0 ? 1 : 0), gigabytes_per_second(12), {{1, gigabytes_per_second(3)}}}, {}};
-    device.interference.channels_per_engine_unit = 4;  // 8 channels: 8 / 4 − 1 = 1 unit
-    device.interference.gemm_slowed_beside_library = gemm_lost;
-    device.interference.collectives_slowed_beside_gemms = library_lost;
+    device.interference->channels_per_engine_unit = 4;  // 8 channels: 8 / 4 − 1 = 1 unit
+    device.interference->gemm_slowed_beside_library = gemm_lost;
+    device.interference->collectives_slowed_beside_gemms = library_lost;
     Machine machine = machine_of(topology_of(3, group("full_mesh"), 1, "", device));
     for (auto& [dtype, parameters] : machine.calibration.gemm) {
         parameters.chip.dies = 2;

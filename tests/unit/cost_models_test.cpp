@@ -4,6 +4,11 @@
 #include "models/cost_model_registry.hpp"
 #include "models/settled_clock.hpp"
 #include "models/streaming.hpp"
+#include "sim/topology/device_copy_kernel.hpp"
+#include "sim/topology/device_dma.hpp"
+#include "sim/topology/device_launch.hpp"
+#include "sim/topology/device_library.hpp"
+#include "sim/topology/device_losses.hpp"
 #include "tests/test_support.hpp"
 
 namespace overlap::test::cost_models_test {
@@ -72,7 +77,7 @@ TEST_CASE("a strided DMA copy keeps its engine longer, not the link") {
 
 TEST_CASE("the first bytes of a DMA copy take twice their time, before the engine is at its rate") {
     DeviceSpec device = round_device();
-    device.dma.phases.ramp = Bytes(5'000);
+    device.dma->phases.ramp = Bytes(5'000);
     const Machine machine = machine_of(topology_of(2, group("full_mesh"), 1, "", device));
     // 5 kB once more at 10 GB/s: 0.5 µs on top of the 6 µs above; of a copy of 1 kB only that 1 kB: 0.1 µs.
     CHECK(alone_us(cost_of(copy_task(1, 0, 10'000), machine), machine) == Approx(6.5));
@@ -177,7 +182,7 @@ TEST_CASE("an unknown cost model is refused with the nearest name") {
 
 TEST_CASE("a copy kernel: headers, a sharp corner, a place in the queue of launches") {
     DeviceSpec device = round_device();
-    DeviceSpec::CopyKernel& kernel = device.copy_kernel;
+    DeviceCopyKernel& kernel = *device.copy_kernel;
     kernel.link_per_cu = gigabytes_per_second(2);
     kernel.saturation = 50;
     kernel.link_overhead = 0.25;
@@ -195,8 +200,8 @@ TEST_CASE("a copy kernel: headers, a sharp corner, a place in the queue of launc
     CHECK(cost.holds[0].units == 8);
     // Another GPU waits for completion alone, and where its wait was measured apart, as long as for any event.
     CHECK(cost.handoffs.other_gpu == Seconds());
-    device.launch.remote_dependency = 10 * device.launch.dependency;
-    const Seconds seen = device.launch.remote_dependency - kernel.completion;
+    device.launch->remote_dependency = 10 * device.launch->dependency;
+    const Seconds seen = device.launch->remote_dependency - kernel.completion;
     const Machine apart = machine_of(topology_of(2, group("full_mesh"), 1, "", device));
     CHECK(cost_of(copy_task(0, 1, 10'000, Agent::cu), apart).handoffs.other_gpu == seen);
     std::vector<double> link_bytes;
@@ -207,7 +212,7 @@ TEST_CASE("a copy kernel: headers, a sharp corner, a place in the queue of launc
 
 TEST_CASE("kernels in local memory by compute units and cache") {
     DeviceSpec device = round_device();  // 1000 GB/s of HBM, 1 MB of cache
-    device.stream.cu = gigabytes_per_second(20);
+    device.stream->cu = gigabytes_per_second(20);
     const auto body = [&](const Work& work, double units, OperandsIn operands = OperandsIn::cache) {
         return to_microseconds(streamed(work, device, units, operands).body);
     };
@@ -221,7 +226,7 @@ TEST_CASE("kernels in local memory by compute units and cache") {
     CHECK(body(copy, 100) == Approx(limited(3, 6)));
     CHECK(to_microseconds(streamed(copy, device).body) == Approx(6));  // a schedule's, on all units
     CHECK(streamed(copy, device).units == Approx(50));                 // as many as memory feeds
-    device.stream.cache = gigabytes_per_second(2000);
+    device.stream->cache = gigabytes_per_second(2000);
     CHECK(body(copy, 1000) == Approx(6));
     const LocalCopyWork fits{Bytes(5e5), Bytes(5e5)};  // 1 MB
     CHECK(body(fits, 1000) == Approx(limited(0.05, 0.5)));
@@ -233,8 +238,8 @@ TEST_CASE("kernels in local memory by compute units and cache") {
 
 TEST_CASE("kernels that wait for their loads begin later") {
     DeviceSpec device = round_device();
-    device.stream.start = microseconds(1);
-    device.stream.load_start = microseconds(2);
+    device.stream->start = microseconds(1);
+    device.stream->load_start = microseconds(2);
     const auto us = [&](const Work& work) { return to_microseconds(start_of(work, device)); };
     CHECK(us(LocalCopyWork{Bytes(4096), Bytes(4096)}) == Approx(1));
     CHECK(us(LocalCopyWork{Bytes(4096), Bytes(64)}) == Approx(1));
@@ -248,13 +253,13 @@ TEST_CASE("a library has protocols for small operands, and takes the fastest") {
     DeviceSpec device = round_device();
     // 10 us + bytes at 10 GB/s, or 2 us + bytes at 1 GB/s: both take 10.89 us for 8.89 kB on the bus.
     // 1 us + bytes at 0.5 GB/s is the fastest up to 1 kB.
-    device.collective_library.channels = 1;
-    using Line = DeviceSpec::Library::Line;
-    DeviceSpec::Library::Fit fit;
+    device.collective_library->channels = 1;
+    using Line = DeviceLibrary::Line;
+    DeviceLibrary::Fit fit;
     static_cast<Line&>(fit) = {microseconds(10), gigabytes_per_second(10), {}};
     fit.small = Line{microseconds(2), gigabytes_per_second(1), {}};
     fit.smallest = Line{microseconds(1), gigabytes_per_second(0.5), {}};
-    device.collective_library.collectives[CollectiveKind::all_gather] = fit;
+    device.collective_library->collectives[CollectiveKind::all_gather] = fit;
     const Machine machine = machine_of(topology_of(2, group("full_mesh"), 1, "", device));
     const auto time = [&](double operand) {  // a half of it is on the bus
         const Task task{CollectiveKernelWork{CollectiveKind::all_gather, Bytes(operand)}};
@@ -269,8 +274,8 @@ TEST_CASE("a library has protocols for small operands, and takes the fastest") {
 
 TEST_CASE("a library takes measured times on as many GPUs, and a line between and beyond them") {
     DeviceSpec device = round_device();
-    device.collective_library.channels = 2;
-    DeviceSpec::Library::Fit& fit = device.collective_library.collectives[CollectiveKind::all_gather];
+    device.collective_library->channels = 2;
+    DeviceLibrary::Fit& fit = device.collective_library->collectives[CollectiveKind::all_gather];
     fit.latency = microseconds(100);
     fit.bus = gigabytes_per_second(1);
     fit.bus_by_channels[1] = gigabytes_per_second(1);
@@ -292,8 +297,7 @@ TEST_CASE("a library takes measured times on as many GPUs, and a line between an
 
 TEST_CASE("an all-reduce's own kernel takes its measured times, and a line between and beyond them") {
     DeviceSpec device = round_device();
-    DeviceSpec::Library::AllReduce& kernel =
-        device.collective_library.all_reduces[CollectiveKernel::one_shot];
+    DeviceLibrary::AllReduce& kernel = device.collective_library->all_reduces[CollectiveKernel::one_shot];
     kernel.channels = 4;
     kernel.times[2] = {
         {Bytes(1'000), microseconds(3)}, {Bytes(11'000), microseconds(5)}, {Bytes(21'000), microseconds(15)}};
@@ -315,8 +319,8 @@ TEST_CASE("an all-reduce's own kernel takes its measured times, and a line betwe
 
 TEST_CASE("at the power limit a library's channels and recorded kernels slow as the clock") {
     DeviceSpec device = round_device();
-    device.collective_library.channels = 1;
-    DeviceSpec::Library::Fit& fit = device.collective_library.collectives[CollectiveKind::all_gather];
+    device.collective_library->channels = 1;
+    DeviceLibrary::Fit& fit = device.collective_library->collectives[CollectiveKind::all_gather];
     fit.latency = microseconds(1);
     fit.bus = gigabytes_per_second(1);
     device.energy.emplace().clock_exponent = 2;
@@ -326,7 +330,7 @@ TEST_CASE("at the power limit a library's channels and recorded kernels slow as 
     CHECK(alone_us(cost_of(Task{CollectiveKernelWork{CollectiveKind::all_gather, Bytes(8'000)}}, slowed),
                    slowed) == Approx(1 + 4 * 4));
     // A quarter of its time at a quarter of the clock
-    device.collective_library.clock_share = 0.25;
+    device.collective_library->clock_share = 0.25;
     const Machine shared = at_speed(machine_of(topology_of(2, group("full_mesh"), 1, "", device)), 0.5);
     CHECK(alone_us(cost_of(Task{CollectiveKernelWork{CollectiveKind::all_gather, Bytes(8'000)}}, shared),
                    shared) == Approx(1 + 4 * (0.75 + 0.25 * 4)));
@@ -338,7 +342,7 @@ TEST_CASE("at the power limit a library's channels and recorded kernels slow as 
 
 TEST_CASE("at the power limit a framework's sum slows by half of what the clock loses") {
     DeviceSpec device = round_device();
-    device.stream.framework_sum = gigabytes_per_second(1);
+    device.stream->framework_sum = gigabytes_per_second(1);
     device.energy.emplace().clock_exponent = 2;
     const Machine machine = machine_of(topology_of(2, group("full_mesh"), 1, "", device));
     const Task sum{ReduceWork{.bytes = Bytes(100'000), .parts = 2, .by_framework = true}};
@@ -349,8 +353,8 @@ TEST_CASE("at the power limit a framework's sum slows by half of what the clock 
 
 TEST_CASE("switches that add take the operand once through each port") {
     DeviceSpec device = round_device();
-    device.collective_library.channels = 1;
-    DeviceSpec::Library::Fit& fit = device.collective_library.collectives[CollectiveKind::all_reduce];
+    device.collective_library->channels = 1;
+    DeviceLibrary::Fit& fit = device.collective_library->collectives[CollectiveKind::all_reduce];
     fit.bus = gigabytes_per_second(15);
     // Four GPUs, 1 MB: 2 * 3/4 MB go out of a GPU where GPUs add.
     for (const auto& [sums, bytes] : {std::pair(Summing::gpus, 1.5e6), std::pair(Summing::switches, 1e6)}) {

@@ -2,13 +2,14 @@
 
 #include "models/cost_model_registry.hpp"
 #include "sim/collectives/collective_algorithm.hpp"
+#include "sim/topology/device_copy_kernel.hpp"
 #include "tests/test_support.hpp"
 
 namespace overlap::test::crossing_test {
 
 TEST_CASE("pushes that cross lose a share of links that they share, and none of links of their own") {
     DeviceSpec device = round_device();
-    device.copy_kernel.crossing_loss = 0.2;
+    device.copy_kernel->crossing_loss = 0.2;
     const std::string on_switch = group("switch", R"(, "name": "sw")"), mesh = group("full_mesh");
     const auto link_bytes = [&](const std::string& fabric, Direction direction, bool all_pairs) {
         const Machine machine = machine_of(topology_of(3, fabric, 1, "", device));

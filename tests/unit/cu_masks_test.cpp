@@ -5,6 +5,7 @@
 #include "models/cost_model_registry.hpp"
 #include "models/gemm_model.hpp"
 #include "sim/run/run.hpp"
+#include "sim/topology/device_library.hpp"
 #include "tests/resolved.hpp"
 
 namespace overlap::test::cu_masks_test {
@@ -23,7 +24,7 @@ GemmEstimate with_units(const GemmShape& shape, int units) {
 /// Three GPUs of 10 GB/s links, whose library has 8 channels: 12 GB/s, 4 with two of them, 1 with one.
 DeviceSpec device_with_library(Residency residency = Residency::shared) {
     DeviceSpec device = round_device();
-    DeviceSpec::Library& library = device.collective_library;
+    DeviceLibrary& library = *device.collective_library;
     library.channels = 8;
     library.residency = residency;
     library.collectives[CollectiveKind::all_gather] = {

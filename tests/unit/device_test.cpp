@@ -4,6 +4,10 @@
 #include <fstream>
 #include <set>
 
+#include "sim/topology/device_dma.hpp"
+#include "sim/topology/device_launch.hpp"
+#include "sim/topology/device_library.hpp"
+#include "sim/topology/device_losses.hpp"
 #include "tests/test_support.hpp"
 
 namespace overlap::test::device_test {
@@ -44,9 +48,9 @@ TEST_CASE("a device file is read in the units of its keys") {
     CHECK(to_teraflops(device.peak.at(DType::bf16)) == Approx(1307.4));
     CHECK(to_gigabytes_per_second(device.hbm) == Approx(4130));
     CHECK(device.last_level_cache.si() == Approx(256e6));
-    CHECK(device.dma.peer_engines == 14);
-    CHECK(to_microseconds(device.launch.kernel) == Approx(good().at("launch").at("kernel_us").at("value")));
-    CHECK(to_microseconds(device.dma.phases.completion) ==
+    CHECK(device.dma->peer_engines == 14);
+    CHECK(to_microseconds(device.launch->kernel) == Approx(good().at("launch").at("kernel_us").at("value")));
+    CHECK(to_microseconds(device.dma->phases.completion) ==
           Approx(good().at("dma").at("completion_us").at("value")));
 }
 
@@ -143,12 +147,12 @@ TEST_CASE("energy may be given: all of it but for data types, none of it negativ
     energy["idle_W"] = energy["active_W"] = sourced(50);
     const TemporaryFolder folder;
     std::ofstream(folder / "gpu.json") << with("/energy", energy).dump();
-    const DeviceSpec::Energy read = read_device(folder / "gpu.json").energy.value();
+    const DeviceEnergy read = *read_device(folder / "gpu.json").energy;
     CHECK(read.idle.si() == 50);
     CHECK(read.hbm.si() == Approx(7e-12));
     CHECK(read.gemm.size() == 1);
     CHECK(read.gemm.at(DType::bf16).si() == Approx(7e-12));
-    CHECK_FALSE(read_device(source_folder / "configs/devices/mi300x.json").energy.has_value());
+    CHECK_FALSE(read_device(source_folder / "configs/devices/mi300x.json").energy);
 
     const auto refused = [&](const std::string& key, const Json& value) {
         Json changed = energy;
@@ -182,15 +186,15 @@ TEST_CASE("orders, queues, residency, clock terms and weights may be given") {
     const TemporaryFolder folder;
     std::ofstream(folder / "gpu.json") << json.dump();
     const DeviceSpec device = read_device(folder / "gpu.json");
-    CHECK(device.launch.residency == Residency::tiled);
-    CHECK(to_microseconds(device.launch.flag) == Approx(0.5));
-    CHECK(device.launch.remote_dependency == device.launch.dependency);
-    CHECK(device.dma.order == QueueOrder::round_robin);
-    CHECK(device.dma.queues == DmaQueues::shared);
+    CHECK(device.launch->residency == Residency::tiled);
+    CHECK(to_microseconds(device.launch->flag) == Approx(0.5));
+    CHECK(device.launch->remote_dependency == device.launch->dependency);
+    CHECK(device.dma->order == QueueOrder::round_robin);
+    CHECK(device.dma->queues == DmaQueues::shared);
     CHECK(device.near_memory == NearMemory::add);
-    CHECK(device.collective_library.pattern == CollectivePattern::ring);
-    CHECK(device.interference.gemm_slowed_beside_dma == 0.03);
-    CHECK(device.interference.weights.at("hbm") == std::array<double, 5>{1, 2, 1, 1, 1});
+    CHECK(device.collective_library->pattern == CollectivePattern::ring);
+    CHECK(device.interference->gemm_slowed_beside_dma == 0.03);
+    CHECK(device.interference->weights.at("hbm") == std::array<double, 5>{1, 2, 1, 1, 1});
 
     CHECK_THAT(reading(with("/dma/order", sourced("random"))), Contains("/dma/order/value: is 'random'"));
     CHECK_THAT(reading(with("/near_memory", sourced("multiply"))),
@@ -203,8 +207,8 @@ TEST_CASE("orders, queues, residency, clock terms and weights may be given") {
 }
 
 TEST_CASE("a library's residency, and its rates with fewer channels") {
-    const DeviceSpec::Library library =
-        read_device(source_folder / "configs" / "devices" / "mi300x.json").collective_library;
+    const DeviceLibrary library =
+        *read_device(source_folder / "configs" / "devices" / "mi300x.json").collective_library;
     CHECK(library.residency == Residency::tiled);
     const auto& gather = library.collectives.at(CollectiveKind::all_gather);
     CHECK(gather.bus_by_channels.size() == 2);
@@ -236,8 +240,8 @@ TEST_CASE("a calibration has what the device file lacks, and errors name the fil
     const Json calibration{
         {"schema", 2}, {"device", "mi300x"}, {"dma", {{"provenance", Json::object()}, {"start_us", start}}}};
     const DeviceSpec device = read_device(folder / "gpu.json", {calibration, "fitted.json"});
-    CHECK(to_microseconds(device.dma.phases.start) == Approx(2.5));
-    CHECK(to_microseconds(device.dma.phases.completion) ==
+    CHECK(to_microseconds(device.dma->phases.start) == Approx(2.5));
+    CHECK(to_microseconds(device.dma->phases.completion) ==
           Approx(good().at("dma").at("completion_us").at("value")));
 
     CHECK_THAT(reading_with("start_us", Json::object()), Contains("gpu.json: /dma/start_us: is missing"));

@@ -4,6 +4,7 @@
 #include "models/cost_model_registry.hpp"
 #include "sim/collectives/collective_algorithm.hpp"
 #include "sim/run/run.hpp"
+#include "sim/topology/device_dma.hpp"
 #include "tests/any_engine.hpp"
 #include "tests/resolved.hpp"
 
@@ -17,11 +18,11 @@ namespace {
 /// issues copies one at a time, 2 µs each, and sees their ends half a microsecond apart.
 Machine mesh() {
     DeviceSpec device = round_device();
-    device.dma.peer_engines = 3;
-    device.dma.phases.queued_launch = microseconds(2);
-    device.dma.phases.completions_apart = microseconds(0.5);
-    device.dma.commands = {microseconds(0.25), microseconds(0.125), microseconds(0.5),
-                           gigabytes_per_second(8)};
+    device.dma->peer_engines = 3;
+    device.dma->phases.queued_launch = microseconds(2);
+    device.dma->phases.completions_apart = microseconds(0.5);
+    device.dma->commands = {microseconds(0.25), microseconds(0.125), microseconds(0.5),
+                            gigabytes_per_second(8)};
     return machine_of(topology_of(4, group("full_mesh"), 1, "", device));
 }
 
@@ -89,7 +90,7 @@ TEST_CASE("copies of a GPU are issued one at a time, and pre-launched ones set g
 TEST_CASE("copies on one stream a GPU go one after another, in rotation") {
     // One engine a GPU. Each of three copies: command, schedule, start and link 1 µs each, bytes 1, completion 1.
     DeviceSpec device = round_device();
-    device.dma.peer_engines = 1;
+    device.dma->peer_engines = 1;
     const Machine machine = machine_of(topology_of(4, group("full_mesh"), 1, "", device));
     const std::string engine = any_engine();
     for (const Direction direction : {Direction::push, Direction::pull}) {

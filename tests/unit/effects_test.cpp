@@ -3,6 +3,9 @@
 #include <catch2/catch.hpp>
 
 #include "sim/engine/engine.hpp"
+#include "sim/topology/device_dma.hpp"
+#include "sim/topology/device_launch.hpp"
+#include "sim/topology/device_losses.hpp"
 #include "tests/test_support.hpp"
 
 namespace overlap::test::effects_test {
@@ -11,8 +14,8 @@ namespace {
 const Machine& machine() {
     static const Machine two = [] {
         DeviceSpec device = round_device();
-        device.interference.compute_lost_to_dma = device.interference.compute_lost_to_copy_kernels = 0.1;
-        device.interference.dma_lost_to_compute = 0.1;
+        device.interference->compute_lost_to_dma = device.interference->compute_lost_to_copy_kernels = 0.1;
+        device.interference->dma_lost_to_compute = 0.1;
         return machine_of(topology_of(2, group("full_mesh"), 1, "", device));
     }();
     return two;
@@ -116,7 +119,7 @@ TEST_CASE("without launch no task has a latency") {
 
 TEST_CASE("an event behind a kernel takes time") {
     DeviceSpec device = round_device();
-    device.launch.event = microseconds(2);
+    device.launch->event = microseconds(2);
     const Machine two = machine_of(topology_of(2, group("full_mesh"), 1, "", device));
     TaskGraph graph;
     const TaskId gemm = graph.add(Task{whole});
@@ -200,7 +203,7 @@ TEST_CASE("alike tasks of one stream are one class, whatever their shard, chunk 
 
 TEST_CASE("the end of a released run is an event behind a kernel that nothing waits for") {
     DeviceSpec device = round_device();
-    device.launch.event = Seconds(2e-6);
+    device.launch->event = Seconds(2e-6);
     const Machine one = machine_of(topology_of(2, group("full_mesh"), 1, "", device));
     TaskGraph graph;
     const Task gemm{GemmShape{100, 100, 1000}};
@@ -219,7 +222,7 @@ TEST_CASE("the end of a released run is an event behind a kernel that nothing wa
 
 TEST_CASE("who waits for a push of a DMA engine waits longer, and who waits for a pull does not") {
     DeviceSpec device = round_device();
-    device.dma.phases.push_dependency = Seconds(4e-6);
+    device.dma->phases.push_dependency = Seconds(4e-6);
     const Machine one = machine_of(topology_of(2, group("full_mesh"), 1, "", device));
     const auto handoffs = [&](Direction direction) {
         Task copy = copy_task(0, 1, 10'000);

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "sim/pricing/effects.hpp"
+#include "sim/topology/device_losses.hpp"
 #include "tests/test_support.hpp"
 
 namespace overlap::test::gpu_spread_test {
@@ -22,7 +23,7 @@ TEST_CASE("the largest of several normal draws") {
 TEST_CASE("GEMMs of a graph are those of the slowest GPU, copies are not") {
     const auto priced = [](double spread) {
         DeviceSpec device = round_device();
-        device.variation.gpu_speed = spread;
+        device.variation->gpu_speed = spread;
         const Machine machine = machine_of(topology_of(2, group("full_mesh"), 1, "", device));
         TaskGraph graph;
         graph.add(Task{GemmShape{4096, 4096, 4096}});

@@ -2,6 +2,10 @@
 
 #include "models/contention.hpp"
 #include "models/cost_model_registry.hpp"
+#include "sim/topology/device_copy_kernel.hpp"
+#include "sim/topology/device_dma.hpp"
+#include "sim/topology/device_launch.hpp"
+#include "sim/topology/device_losses.hpp"
 #include "tests/test_support.hpp"
 
 namespace overlap::test::interference_test {
@@ -10,10 +14,10 @@ namespace {
 /// Three GPUs, all joined by 10 GB/s, so 20 GB/s leave (and enter) each; two DMA engines a GPU.
 Machine machine_with(double to_dma, double to_kernels, double dma_to_compute) {
     DeviceSpec device = round_device();
-    device.dma.peer_engines = 2;
-    device.interference.compute_lost_to_dma = to_dma;
-    device.interference.compute_lost_to_copy_kernels = to_kernels;
-    device.interference.dma_lost_to_compute = dma_to_compute;
+    device.dma->peer_engines = 2;
+    device.interference->compute_lost_to_dma = to_dma;
+    device.interference->compute_lost_to_copy_kernels = to_kernels;
+    device.interference->dma_lost_to_compute = dma_to_compute;
     return machine_of(topology_of(3, group("full_mesh"), 1, "", device));
 }
 
@@ -25,7 +29,7 @@ double demand(const Cost& cost, ResourceId resource) {
 
 Machine machine_of_persistent_gemms() {
     DeviceSpec device = round_device();
-    device.launch.residency = Residency::persistent;
+    device.launch->residency = Residency::persistent;
     return machine_of(topology_of(3, group("full_mesh"), 1, "", device));
 }
 
@@ -102,9 +106,9 @@ TEST_CASE("engines are dealt to peers in turn") {
 
 TEST_CASE("engines with one queue are one resource that serves as many copies as there are") {
     DeviceSpec device = round_device();
-    device.dma.peer_engines = 2;
-    device.dma.queues = DmaQueues::shared;
-    device.dma.order = QueueOrder::round_robin;
+    device.dma->peer_engines = 2;
+    device.dma->queues = DmaQueues::shared;
+    device.dma->order = QueueOrder::round_robin;
     const Machine machine = machine_of(topology_of(3, group("full_mesh"), 1, "", device));
     const ResourceId engines = machine.resources.dma_engine(2, 0);
     CHECK(machine.resources.dma_engine(2, 1) == engines);
@@ -115,7 +119,7 @@ TEST_CASE("engines with one queue are one resource that serves as many copies as
 
 TEST_CASE("copies slow the clock of GEMMs on both of their GPUs") {
     DeviceSpec device = round_device();
-    device.interference.gemm_slowed_beside_dma = 0.03;
+    device.interference->gemm_slowed_beside_dma = 0.03;
     const Machine machine = machine_of(topology_of(3, group("full_mesh"), 1, "", device));
     Cost copy;
     add_interference(copy_task(1, 0, 1e9), machine, copy);
@@ -136,7 +140,7 @@ TEST_CASE("copies slow the clock of GEMMs on both of their GPUs") {
 
 TEST_CASE("weights are those of the resource and the class of the task") {
     DeviceSpec device = round_device();
-    device.interference.weights["hbm"] = {4, 1, 2, 1, 1};  // gemm 4, copy_dma 1, copy_cu 2
+    device.interference->weights["hbm"] = {4, 1, 2, 1, 1};  // gemm 4, copy_dma 1, copy_cu 2
     const Machine machine = machine_of(topology_of(3, group("full_mesh"), 1, "", device));
     const ResourceTable& table = machine.resources;
     const auto weight_on = [&](ResourceId resource, const Task& task) {
@@ -166,7 +170,7 @@ TEST_CASE("where GEMMs keep their compute units, kernels claim theirs") {
     holding.holds = {{0, 4}};
     CHECK_FALSE(claim(gemm, sharing).has_value());  // shared, the default
     for (const Residency residency : {Residency::tiled, Residency::persistent}) {
-        device.launch.residency = residency;
+        device.launch->residency = residency;
         const auto some = claim(gemm, sharing), exactly = claim(kernel, holding);
         REQUIRE((some && exactly));
         CHECK(some->least == 1);
@@ -180,11 +184,11 @@ TEST_CASE("where GEMMs keep their compute units, kernels claim theirs") {
 
 TEST_CASE("a persistent GEMM claims units for its tiles, and its tiles say what cache it leaves") {
     DeviceSpec device = round_device();
-    device.launch.residency = Residency::persistent;
-    device.copy_kernel.beside.cache_beside_gemms = Bytes(1000);
-    device.copy_kernel.beside.cache_beside_large_tiles = Bytes(2000);
-    device.copy_kernel.beside.large_tile = 10'000;
-    device.copy_kernel.beside.gemm_cluster = 2;
+    device.launch->residency = Residency::persistent;
+    device.copy_kernel->beside.cache_beside_gemms = Bytes(1000);
+    device.copy_kernel->beside.cache_beside_large_tiles = Bytes(2000);
+    device.copy_kernel->beside.large_tile = 10'000;
+    device.copy_kernel->beside.gemm_cluster = 2;
     const Machine machine = machine_of(topology_of(3, group("full_mesh"), 1, "", device));
     const auto claim = [&](int tiles, bool own = false) {
         Cost cost;
@@ -204,8 +208,8 @@ TEST_CASE("a persistent GEMM claims units for its tiles, and its tiles say what 
 
 TEST_CASE("thread blocks that may share units claim any, and hold no others") {
     DeviceSpec device = round_device();
-    device.launch.residency = Residency::persistent;
-    device.copy_kernel.blocks_per_unit = 2;
+    device.launch->residency = Residency::persistent;
+    device.copy_kernel->blocks_per_unit = 2;
     const Machine machine = machine_of(topology_of(3, group("full_mesh"), 1, "", device));
     const Task copy = copy_task(1, 0, 1e9, Agent::cu, Direction::pull, 5);
     Cost cost = CostModels().cost(copy, machine);
@@ -220,9 +224,9 @@ TEST_CASE("thread blocks that may share units claim any, and hold no others") {
 
 TEST_CASE("a schedule's sum is thread blocks, two a unit, where the device says how fast these are") {
     DeviceSpec device = round_device();
-    device.stream.sum = gigabytes_per_second(100);
-    device.stream.sum_block = microseconds(0.5);
-    device.stream.sum_block_part = microseconds(0.25);
+    device.stream->sum = gigabytes_per_second(100);
+    device.stream->sum_block = microseconds(0.5);
+    device.stream->sum_block_part = microseconds(0.25);
     const Machine machine = machine_of(topology_of(2, group("full_mesh"), 1, "", device));
     const auto blocks_of = [&](bool by_framework) {
         const Task sum{ReduceWork{.bytes = Bytes(1e6), .parts = 2, .by_framework = by_framework}};

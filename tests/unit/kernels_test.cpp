@@ -6,6 +6,7 @@
 #include "models/cost_model_registry.hpp"
 #include "models/settled_clock.hpp"
 #include "sim/calibrate/measurements/kernel_rows.hpp"
+#include "sim/topology/device_launch.hpp"
 #include "tests/test_support.hpp"
 
 namespace overlap::test::kernels_test {
@@ -296,7 +297,8 @@ TEST_CASE("attention and grouped GEMMs of a list are read, written and priced") 
     // By the kernel alone where that was fitted; its backward pass has a fit of its own.
     const auto priced = [&](const AttentionCall& one, const Machine& on) {
         const Task task{MemoryBoundWork{Bytes(1000), Bytes(1000), Flops(1e9), DType::bf16, Seconds(), one}};
-        return (isolated_time(models.cost(task, on), on.resources) - on.topology.device().launch.kernel).si();
+        return (isolated_time(models.cost(task, on), on.resources) - on.topology.device().launch->kernel)
+            .si();
     };
     const auto& prefill = machine.calibration.kernels.prefill;
     CHECK(priced(call, machine) == Approx(estimate_prefill(call, prefill.at("bf16_kernel")).si()));

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "sim/engine/engine.hpp"
+#include "sim/topology/device_dma.hpp"
 #include "tests/any_engine.hpp"
 #include "tests/test_support.hpp"
 
@@ -13,9 +14,9 @@ namespace {
 /// Three GPUs of 100 compute units, whose DMA engines are `engines` with one queue in this order.
 ResourceTable machine(QueueOrder order = QueueOrder::fifo, int engines = 1) {
     DeviceSpec device = round_device();
-    device.dma.peer_engines = engines;
-    device.dma.queues = DmaQueues::shared;
-    device.dma.order = order;
+    device.dma->peer_engines = engines;
+    device.dma->queues = DmaQueues::shared;
+    device.dma->order = order;
     return ResourceTable(topology_of(3, group("full_mesh"), 1, "", device));
 }
 
@@ -217,7 +218,7 @@ TEST_CASE("all GPUs pushing to all at once, one server each, take 1 to 7/3 of th
     // 4 GPUs, 3 copies of 10 GB each at 10 GB/s; two that read from the same GPU share its egress. Measured
     // on a 4x H200 node: 1, 4/3, 5/3, 7/4 … 11/6, 2.
     DeviceSpec device = round_device();
-    device.dma.order = QueueOrder::unspecified;
+    device.dma->order = QueueOrder::unspecified;
     const Machine node = machine_of(topology_of(4, group("switch", R"(, "name": "switch")"), 1, "", device));
     TaskGraph graph;
     std::vector<Cost> costs;

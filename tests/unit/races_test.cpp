@@ -6,6 +6,7 @@
 
 #include "sim/run/experiment.hpp"
 #include "sim/run/run.hpp"
+#include "sim/topology/device_launch.hpp"
 #include "tests/resolved.hpp"
 
 namespace overlap::test::races_test {
@@ -110,7 +111,7 @@ TEST_CASE(
     TaskGraph alone;
     alone.add(Task{local, 0, local_stream});
     const Seconds lost = end_of_gemms(true) - end_of_gemms(false),
-                  event = scenario.machine->topology.device().launch.event;
+                  event = scenario.machine->topology.device().launch->event;
     const Seconds taken = Experiment(scenario, alone).median_run().second.makespan;
     CHECK(lost > event);
     CHECK(lost < taken + event);

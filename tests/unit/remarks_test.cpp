@@ -6,6 +6,7 @@
 #include "models/cost_model_registry.hpp"
 #include "models/gemm_libraries.hpp"
 #include "sim/run/run.hpp"
+#include "sim/topology/device_launch.hpp"
 #include "tests/resolved.hpp"
 
 namespace overlap::test::remarks_test {
@@ -189,7 +190,7 @@ TEST_CASE(
         RunConfig config = config_of(Json::object());
         config.topology = topology;
         config.host = host;
-        return std::pair(resolved(config).machine->topology.device().launch.dependency,
+        return std::pair(resolved(config).machine->topology.device().launch->dependency,
                          remarks_of(config).notes);
     };
     const auto own = dependency_and_notes("mi300x_8", ""),

@@ -3,6 +3,10 @@
 
 #include "sim/pricing/effects.hpp"
 #include "sim/schedules/schedule.hpp"
+#include "sim/topology/device_dma.hpp"
+#include "sim/topology/device_launch.hpp"
+#include "sim/topology/device_library.hpp"
+#include "sim/topology/device_losses.hpp"
 #include "tests/any_engine.hpp"
 #include "tests/test_support.hpp"
 
@@ -13,11 +17,11 @@ namespace {
 DeviceSpec adding_device() {
     DeviceSpec device = round_device();
     device.near_memory = NearMemory::add;
-    device.launch.kernel = device.launch.dependency = Seconds();
-    device.launch.remote_dependency = device.launch.flag = Seconds();
-    device.dma.phases.command = device.dma.phases.schedule = device.dma.phases.start =
-        device.dma.phases.completion = Seconds();
-    device.dma.peer_engines = 2;
+    device.launch->kernel = device.launch->dependency = Seconds();
+    device.launch->remote_dependency = device.launch->flag = Seconds();
+    device.dma->phases.command = device.dma->phases.schedule = device.dma->phases.start =
+        device.dma->phases.completion = Seconds();
+    device.dma->peer_engines = 2;
     return device;
 }
 
@@ -140,7 +144,7 @@ TEST_CASE("a GEMM whose traffic goes first is not slowed by copies") {
     for (const double weight : {1.0, 1000.0}) {
         DeviceSpec device = adding_device();
         device.hbm = gigabytes_per_second(21);
-        device.interference.weights["hbm"] = {weight, 1, 1, 1, 1};
+        device.interference->weights["hbm"] = {weight, 1, 1, 1, 1};
         const Machine machine = ring_of_4(device);
         const Workload gemm = workload(CollectiveKind::reduce_scatter, 1000);
         TaskGraph graph;
@@ -155,7 +159,7 @@ TEST_CASE("a GEMM whose traffic goes first is not slowed by copies") {
 
 TEST_CASE("a simulated library that goes round a ring pays each step and the last sum") {
     DeviceSpec device = adding_device();
-    DeviceSpec::Library& library = device.collective_library;
+    DeviceLibrary& library = *device.collective_library;
     library.channels = 10;
     library.pattern = CollectivePattern::ring;
     using enum CollectiveKind;

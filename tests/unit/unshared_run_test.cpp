@@ -5,6 +5,7 @@
 #include <random>
 
 #include "sim/engine/flow_engine.hpp"
+#include "sim/topology/device_dma.hpp"
 #include "tests/test_support.hpp"
 
 namespace overlap::test::unshared_run_test {
@@ -15,7 +16,7 @@ constexpr int streams = 3;
 const ResourceTable& machine() {
     static const ResourceTable table = [] {
         DeviceSpec device = round_device();
-        device.dma.peer_engines = 2;
+        device.dma->peer_engines = 2;
         return ResourceTable(topology_of(3, group("full_mesh"), 1, "", device));
     }();
     return table;

@@ -6,6 +6,10 @@
 #include <catch2/catch.hpp>
 
 #include "sim/run/run.hpp"
+#include "sim/topology/device_copy_kernel.hpp"
+#include "sim/topology/device_dma.hpp"
+#include "sim/topology/device_launch.hpp"
+#include "sim/topology/device_library.hpp"
 #include "tests/resolved.hpp"
 
 namespace overlap::test::what_if_test {
@@ -104,10 +108,10 @@ TEST_CASE("changes reach the topology, the device, its calibration and its GEMM 
                                .machine;
     CHECK(after.topology.gpus() == 4);
     const DeviceSpec &old = before.topology.device(), &now = after.topology.device();
-    CHECK(now.dma.peer_engines == 3 * old.dma.peer_engines);
-    CHECK(old.dma.order == QueueOrder::unspecified);
-    CHECK(now.dma.order == QueueOrder::fifo);
-    CHECK(now.launch.kernel.si() == Approx(2 * old.launch.kernel.si()));
+    CHECK(now.dma->peer_engines == 3 * old.dma->peer_engines);
+    CHECK(old.dma->order == QueueOrder::unspecified);
+    CHECK(now.dma->order == QueueOrder::fifo);
+    CHECK(now.launch->kernel.si() == Approx(2 * old.launch->kernel.si()));
     CHECK(to_teraflops(after.calibration.gemm_for(DType::bf16).peak_rate) == Approx(500));
     CHECK(after.calibration.gemm_for(DType::fp8) == before.calibration.gemm_for(DType::fp8));
 }
@@ -136,7 +140,7 @@ TEST_CASE("values that follow a changed one move along by its factor") {
     // Factors multiply; a value that is changed itself does not follow.
     const Machine both = machine({{"device.compute_units", "0.5x"}, {"device.peak_clock_GHz", "3x"}});
     CHECK(rate(both) / rate(before) == Approx(1.5));
-    CHECK(both.topology.device().stream.cu / before.topology.device().stream.cu == Approx(3));
+    CHECK(both.topology.device().stream->cu / before.topology.device().stream->cu == Approx(3));
     const Machine own = machine({{"device.compute_units", "0.5x"}, {"device.gemm.bf16.peak_TFLOPS", "1x"}});
     CHECK(rate(own) == rate(before));
     CHECK(own.calibration.gemm_for(DType::fp8).peak_rate /
@@ -185,7 +189,7 @@ TEST_CASE("measured times of a library's collective change as its lines do, wher
         json["workload"]["gemm"] = {{"m", 8192}, {"n", 1}, {"k", 8192}, {"dtype", "bf16"}};
         const Machine machine = *scenario(json).machine;
         const auto& times = machine.topology.device()
-                                .collective_library.collectives.at(CollectiveKind::all_gather)
+                                .collective_library->collectives.at(CollectiveKind::all_gather)
                                 .times.at(8);
         const auto at = std::find_if(times.begin(), times.end(),
                                      [&](const auto& one) { return one.first == Bytes(bytes); });

@@ -6,6 +6,7 @@
 #include "models/cost_model_registry.hpp"
 #include "sim/run/observe.hpp"
 #include "sim/run/run.hpp"
+#include "sim/topology/device_losses.hpp"
 #include "tests/any_engine.hpp"
 #include "tests/resolved.hpp"
 
@@ -16,9 +17,12 @@ namespace {
 DeviceSpec device() {
     DeviceSpec device = round_device();
     device.board_power = Watts(1e6);
-    device.energy =
-        DeviceSpec::Energy{Watts(100),          Watts(50),           {{DType::bf16, JoulesPerFlop(4e-12)}},
-                           JoulesPerByte(1e-9), JoulesPerByte(2e-9), JoulesPerByte(3e-9)};
+    device.energy.emplace({Watts(100),
+                           Watts(50),
+                           {{DType::bf16, JoulesPerFlop(4e-12)}},
+                           JoulesPerByte(1e-9),
+                           JoulesPerByte(2e-9),
+                           JoulesPerByte(3e-9)});
     return device;
 }
 

@@ -8,6 +8,7 @@
 #include "sim/calibrate/measurements/measurement_file.hpp"
 #include "sim/engine/engine.hpp"
 #include "sim/run/observe.hpp"
+#include "sim/topology/device_losses.hpp"
 #include "tests/test_support.hpp"
 
 namespace overlap::test::h200_energy_test {

@@ -4,6 +4,7 @@
 
 #include "models/cost_model_registry.hpp"
 #include "sim/run/run.hpp"
+#include "sim/topology/device_dma.hpp"
 
 namespace overlap::test::published_test {
 namespace {
@@ -31,7 +32,7 @@ TEST_CASE("phase shares of a DMA copy on the MI300X") {
     };
     const Topology topology = configs().topology("mi300x_8");
     const Machine machine{topology, ResourceTable(topology), {}, {}};
-    const DeviceSpec::Dma& dma = topology.device().dma;
+    const DeviceDma& dma = *topology.device().dma;
     for (const Row& row : table) {
         const CopyWork copy{0, 1, Bytes(row.bytes), Bytes(row.bytes), Agent::dma, Direction::pull, 0};
         const Cost cost = CostModels().cost(Task{copy, 1, transfer_stream(0)}, machine);

@@ -13,6 +13,7 @@
 #include "sim/calibrate/measurements/gemm_times_json.hpp"
 #include "sim/calibrate/measurements/measured_machine.hpp"
 #include "sim/calibrate/problems/device_problems.hpp"
+#include "sim/commands/commands.hpp"
 #include "sim/commands/progress_reporter.hpp"
 #include "sim/core/file_version.hpp"
 #include "sim/core/output_file.hpp"

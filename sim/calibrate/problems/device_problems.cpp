@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "sim/calibrate/problems/problems.hpp"
+#include "sim/topology/device_copy_kernel.hpp"
 
 namespace overlap {
 namespace {

@@ -6,6 +6,7 @@
 #include "models/cost_model_registry.hpp"
 #include "models/work_energy.hpp"
 #include "sim/calibrate/measurements/measurement_file.hpp"
+#include "sim/topology/device_losses.hpp"
 
 namespace overlap {
 namespace {
@@ -135,7 +136,7 @@ Case read_case(ConfigObject& line, double peak_MHz) {
 /// Mean power in W of a GPU that does the case's work at the measured rate.
 double predicted_W(const Case& one, const Machine& machine) {
     const DeviceSpec& device = machine.topology.device();
-    Watts power = device.energy.value().idle;
+    Watts power = device.energy->idle;
     if (one.task) {
         const Energy work = work_energy(*one.task, CostModels().cost(*one.task, machine), machine).value();
         power += one.busy * (device.energy->active + work.total() / Seconds(one.seconds));

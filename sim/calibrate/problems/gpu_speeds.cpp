@@ -6,6 +6,7 @@
 #include "models/gpu_spread.hpp"
 #include "sim/calibrate/measurements/gemm_times_json.hpp"
 #include "sim/calibrate/measurements/measurement_file.hpp"
+#include "sim/topology/device_losses.hpp"
 
 namespace overlap {
 namespace {
@@ -64,7 +65,7 @@ void add_row(const std::filesystem::path& path, DeviceProblem& problem) {
                             .weight = 1,
                             .predict = [count = static_cast<int>(gpus)](const Machines& machines) {
                                 return 2 * expected_largest(count) *
-                                       machines.begin()->second.topology.device().variation.gpu_speed;
+                                       machines.begin()->second.topology.device().variation->gpu_speed;
                             }});
 }
 

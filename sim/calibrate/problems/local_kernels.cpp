@@ -6,6 +6,7 @@
 
 #include "models/streaming.hpp"
 #include "sim/calibrate/measurements/measurement_file.hpp"
+#include "sim/topology/device_launch.hpp"
 
 namespace overlap {
 namespace {
@@ -87,9 +88,9 @@ std::optional<Seconds> time_of_events(const MeasurementFile& file) {
 
 /// A kernel between two events. Where their time was not measured, they cost as much as a dependency.
 double predicted_us(const LocalKernel& kernel, const DeviceSpec& device, std::optional<Seconds> events) {
-    return to_microseconds(device.launch.kernel + start_of(kernel.work, device) +
+    return to_microseconds(device.launch->kernel + start_of(kernel.work, device) +
                            streamed(kernel.work, device, kernel.blocks, OperandsIn::cache).body +
-                           events.value_or(device.launch.dependency));
+                           events.value_or(device.launch->dependency));
 }
 
 }  // namespace
