@@ -1,7 +1,6 @@
 #include <spdlog/spdlog.h>
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <iomanip>
 #include <memory>
 #include <sstream>
@@ -108,12 +107,11 @@ std::string text_of(const Json& json) {
     };
     for (const auto& item : json.items()) {
         if (item.key() == "notes" || item.key() == "what_if") continue;
-        if (!item.value().is_object()) {
+        if (item.value().is_object()) {
+            out << "  " << item.key() << '\n';
+            for (const auto& part : item.value().items()) line("  " + part.key(), part.value());
+        } else
             line(item.key(), item.value());
-            continue;
-        }
-        out << "  " << item.key() << '\n';
-        for (const auto& part : item.value().items()) line("  " + part.key(), part.value());
     }
     return out.str();
 }
