@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <utility>
+
 #include "sim/topology/device_copy_kernel.hpp"
 #include "sim/topology/device_dma.hpp"
 #include "sim/topology/device_losses.hpp"

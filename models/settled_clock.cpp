@@ -1,6 +1,7 @@
 #include "models/settled_clock.hpp"
 
 #include <cmath>
+
 #include "sim/topology/device_losses.hpp"
 
 namespace overlap {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+
 #include "sim/topology/device_losses.hpp"
 
 namespace overlap {

@@ -27,7 +27,6 @@ public:
         value_ = std::make_shared<T>(std::move(value));
         return *value_;
     }
-    void reset() { value_ = nullptr; }
 
     explicit operator bool() const { return value_ != nullptr; }
     T& operator*() { return *value_; }

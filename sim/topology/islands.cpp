@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <vector>
+
 #include "sim/topology/device_dma.hpp"
 
 namespace overlap {

@@ -62,7 +62,7 @@ def copy(own, peer, leaves, pushes, keys, size):
 
 
 def spread_size(size, number):
-    """As size_of in ../../problems/beside_chains.cpp."""
+    """As size_of in sim/calibrate/problems/beside_chains.cpp."""
     steps = number * 0.6180339887498949
     return -int(-(size // 4096) * (1 - steps % 1 / 2) // 1) * 4096
 
