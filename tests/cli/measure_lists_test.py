@@ -70,7 +70,7 @@ class MeasureLists(MeasureTestCase):
                                  "peer_copy", "energy"})
 
     def test_calibrate_reads_every_kind_of_case(self):
-        reader = (HIP.parent / "measurements" / "measurement_file.cpp").read_text()
+        reader = (ROOT / "sim/calibrate/measurements/measurement_file.cpp").read_text()
         known = set(re.findall(r'"(\w+)"', re.search(r"kinds\{(.*?)\};", reader, re.S).group(1)))
         lines, made, _ = self.made(8, 304, 24)
         for piece in made:
